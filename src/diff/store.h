@@ -1,0 +1,69 @@
+/* store: the file of row images of one change, written as they stream in */
+#ifndef AIRLOCK_DIFF_STORE_H
+#define AIRLOCK_DIFF_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diff/image.h"
+#include "diff/seal.h"
+
+/*
+ * changes/<id>/rows.ndjson: one image_json line a row, each followed by a tab
+ * and "oldleaf oldctid newleaf newctid" for our own use (0 (0,0) where there is
+ * none), newline.  Written through a 64 KiB buffer; memory does not grow with
+ * rows.  A sparse index (one offset each 1,024 rows) finds a page.  Files are
+ * 0600, opened O_NOFOLLOW below the directory descriptor.
+ */
+struct store;
+
+/* dirfd: the state directory's changes/; makes changes/<id>/. */
+int store_open(int dirfd, const char *id, uint64_t bytes_max, struct store **out,
+    struct err *e) MUST_CHECK;
+/* Closes; with `remove` deletes the files. */
+void store_close(struct store *s, bool remove);
+/* ERR_LIMIT above bytes_max (of all rows together), ERR_SYSTEM (disk). */
+int store_add(struct store *s, const struct image *im, struct err *e) MUST_CHECK;
+uint64_t store_rows(const struct store *s);
+uint64_t store_bytes(const struct store *s);
+/* Pushes what is buffered to the file; with `sync` to the disk. */
+int store_flush(struct store *s, bool sync, struct err *e) MUST_CHECK;
+/* As seal_step, over the rows stored. */
+int store_seal_step(struct store *s, const json_t *header,
+    char out[DIGEST_HEX_SIZE], struct err *e) MUST_CHECK;
+
+/*
+ * Reads rows from `offset` on.  For each calls row(arg, line, len) with the
+ * JSON part (no tab, no newline; lent for the call), which returns false to
+ * stop.  *next is the offset behind the last row given.  A line longer than
+ * 64 KiB is handled.
+ */
+typedef bool store_row(void *arg, const char *line, size_t len);
+int store_read(struct store *s, uint64_t offset, store_row *row, void *arg,
+    uint64_t *next, struct err *e) MUST_CHECK;
+
+/*
+ * Folding, for a statement added to a change: a new row whose `was` is the
+ * `is` of a stored row continues that row (before from the stored one, after
+ * from the new one; insert then delete leaves nothing; an update back to the
+ * identical text leaves nothing and is told by `unchanged`).
+ *   store_fold_begin  starts a new generation; ERR_LIMIT where the change
+ *                     holds more than rows_max rows (the map is in memory)
+ *   store_add         as ever, into the new generation
+ *   store_fold_end    writes the folded file and makes it the store
+ *   store_fold_abort  drops the new generation, as if it had not begun
+ */
+int store_fold_begin(struct store *s, uint64_t rows_max, struct err *e)
+    MUST_CHECK;
+int store_fold_end(struct store *s, struct err *e) MUST_CHECK;
+void store_fold_abort(struct store *s);
+/* Counts of the rows that stand, by table, in table order of first mention;
+ * lent until the next change of the store. */
+struct store_count {
+	char *table;
+	bool collateral;
+	uint64_t n[IMAGE_NOPS];
+};
+size_t store_counts(const struct store *s, const struct store_count **out);
+
+#endif

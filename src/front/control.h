@@ -1,0 +1,15 @@
+/* control: the operator's socket: who calls, what they may, one verb at a time */
+#ifndef AIRLOCK_FRONT_CONTROL_H
+#define AIRLOCK_FRONT_CONTROL_H
+
+#include <event2/event.h>
+
+#include "base/err.h"
+#include "core/gate.h"
+
+struct control;
+int control_open(struct event_base *base, struct gate *g, struct control **out,
+    struct err *e) MUST_CHECK;
+void control_close(struct control *c);
+
+#endif
