@@ -57,7 +57,7 @@ clock_iso(char out[CLOCK_ISO_SIZE], int64_t wall_ms)
 
 	gmtime_r(&t, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(out, CLOCK_ISO_SIZE, "%s.%03dZ", date, (int)(wall_ms % 1000));
+	snprintf(out, CLOCK_ISO_SIZE, "%s.%03dZ", date, (int)((unsigned)(wall_ms % 1000) % 1000));
 }
 
 int

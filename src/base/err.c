@@ -11,7 +11,7 @@ static const char *const err_names[] = {
 	[ERR_NONE] = "none",	     [ERR_INPUT] = "input",
 	[ERR_LIMIT] = "limit",	     [ERR_SYSTEM] = "system",
 	[ERR_DATABASE] = "database", [ERR_GONE] = "gone",
-	[ERR_STATE] = "state",	     [ERR_DENIED] = "denied",
+	[ERR_UNFIT] = "state",	     [ERR_DENIED] = "denied",
 	[ERR_BUG] = "bug",
 };
 static_assert(sizeof(err_names) / sizeof(err_names[0]) == ERR_NCODES,

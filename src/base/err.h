@@ -15,7 +15,7 @@ enum err_code {
 	ERR_SYSTEM,   /* the operating system said no */
 	ERR_DATABASE, /* PostgreSQL said no, or cannot be reached */
 	ERR_GONE,     /* the thing named is not there (any more) */
-	ERR_STATE,    /* not possible in the present state */
+	ERR_UNFIT,    /* not possible in the present state */
 	ERR_DENIED,   /* the peer may not do that */
 	ERR_BUG,      /* ours */
 	ERR_NCODES

@@ -33,6 +33,8 @@ log_set_level(enum log_level level)
 }
 
 /* No allocation here: out of memory has to be sayable. */
+static void line(enum log_level level, int error, const char *fmt, va_list ap)
+    PRINTF_LIKE(3, 0);
 static void
 line(enum log_level level, int error, const char *fmt, va_list ap)
 {

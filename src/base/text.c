@@ -108,6 +108,8 @@ text_take(struct text *t)
 	return s;
 }
 
+#define QUOTED_MAX 16 /* the longest escape, and more */
+
 /* Length of the valid UTF-8 sequence at p, 0 where there is none; *cp is its
  * code point. */
 static size_t
@@ -177,7 +179,7 @@ deceives(uint32_t cp)
 	return false;
 }
 
-/* One escape or one character of p into out (at least 12 bytes); gives how many
+/* One escape or one character of p into out (QUOTED_MAX bytes); gives how many
  * bytes of p it took. */
 static size_t
 quote_one(char *out, const char *p, size_t n)
@@ -186,16 +188,16 @@ quote_one(char *out, const char *p, size_t n)
 	size_t len = sequence(p, n, &cp);
 
 	if (len == 0) {
-		snprintf(out, 12, "\\x%02x", (unsigned char)*p);
+		snprintf(out, QUOTED_MAX, "\\x%02x", (unsigned char)*p);
 		return 1;
 	}
 	if (cp == '\n' || cp == '\t' || cp == '\r' || cp == '\\')
-		snprintf(out, 12, "\\%c",
+		snprintf(out, QUOTED_MAX, "\\%c",
 		    cp == '\n' ? 'n' : cp == '\t' ? 't' : cp == '\r' ? 'r' : '\\');
 	else if (cp < 0x20 || cp == 0x7f)
-		snprintf(out, 12, "\\x%02x", (unsigned)cp);
+		snprintf(out, QUOTED_MAX, "\\x%02x", (unsigned)cp);
 	else if ((cp >= 0x80 && cp < 0xa0) || deceives(cp))
-		snprintf(out, 12, "\\u{%04x}", (unsigned)cp);
+		snprintf(out, QUOTED_MAX, "\\u{%04x}", (unsigned)cp);
 	else {
 		memcpy(out, p, len);
 		out[len] = '\0';
@@ -206,7 +208,7 @@ quote_one(char *out, const char *p, size_t n)
 void
 text_quote(struct text *t, const char *p, size_t n)
 {
-	char one[12];
+	char one[QUOTED_MAX];
 
 	while (n > 0) {
 		size_t took = quote_one(one, p, n);
@@ -220,7 +222,7 @@ text_quote(struct text *t, const char *p, size_t n)
 void
 text_quote_into(char *out, size_t size, const char *p, size_t n)
 {
-	char one[12];
+	char one[QUOTED_MAX];
 	size_t used = 0;
 
 	while (n > 0) {

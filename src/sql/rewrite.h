@@ -35,7 +35,7 @@ struct rewrite_result {
 };
 
 /* ERR_INPUT: a fragment is not what it says, or the statement is not of a
- * shape that can be spliced.  ERR_STATE: the proof failed; never run it. */
+ * shape that can be spliced.  ERR_UNFIT: the proof failed; never run it. */
 int rewrite(const char *sql, const struct rewrite_edit *edit,
     struct rewrite_result *out, struct err *e) MUST_CHECK;
 void rewrite_result_release(struct rewrite_result *r);

@@ -11,7 +11,7 @@
 /*
  * Bound under a private name in the same directory, given its mode and (when
  * not (gid_t)-1) its group, then renamed into place.  A socket file that a
- * dead daemon left is replaced; one that somebody answers on is ERR_STATE.
+ * dead daemon left is replaced; one that somebody answers on is ERR_UNFIT.
  */
 struct listener;
 struct listener_options {
