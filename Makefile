@@ -2,17 +2,29 @@
 BUILD   ?= build
 CC      ?= cc
 PREFIX  ?= /usr/local
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 PKGS     = libevent_core libpq jansson libcrypto
 LAYERS  := $(shell cat src/LAYERS)
+VERSION := $(shell sed -n 's/.*VERSION "\(.*\)".*/\1/p' src/base/version.h)
+
+# Asked once, and only by what compiles: `make deps` comes before pkg-config.
+once         = $(eval $(1) := $(2))$($(1))
+PKG_CFLAGS   = $(call once,PKG_CFLAGS,$(shell pkg-config --cflags $(PKGS)))
+PKG_LIBS     = $(call once,PKG_LIBS,$(shell pkg-config --libs $(PKGS)))
+CLI_LIBS     = $(call once,CLI_LIBS,$(shell pkg-config --libs jansson libcrypto))
 
 WARN     = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
            -Wmissing-prototypes -Wcast-qual -Wwrite-strings -Wformat=2 -Wvla
 HARDEN   = -fstack-protector-strong -fPIE -D_FORTIFY_SOURCE=2
 CFLAGS  ?= -O2 -g
-CPPFLAGS += -D_GNU_SOURCE -Isrc $(shell pkg-config --cflags $(PKGS))
-LDLIBS   = $(shell pkg-config --libs $(PKGS)) -lpg_query -linih
+CPPFLAGS += -D_GNU_SOURCE -Isrc $(PKG_CFLAGS)
+LDLIBS   = $(PKG_LIBS) -lpg_query -linih
 LDHARDEN = -pie -Wl,-z,relro,-z,now
+SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+           -fno-sanitize-recover=all
 
+COMPILE  = $(CC) -std=c11 $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+LINK     = $(CC) $(CFLAGS) $(LDHARDEN) $(LDFLAGS)
 objs     = $(patsubst %.c,$(BUILD)/%.o,$(1))
 # $(call upto,rule): the archives of a layer and of those above it, that layer
 # first, as the linker wants them.
@@ -23,14 +35,25 @@ archives = $(patsubst %,$(BUILD)/lib/%.a,$(call reverse,$(1)))
 upto     = $(call archives,$(call before,$(1),$(LAYERS)))
 
 PROGRAMS = $(BUILD)/airlockd $(BUILD)/airlock $(BUILD)/airlock-mcp
+SOURCES  = $(wildcard src/*/*.c cli/*.c tests/unit/*/*.c tests/fuzz/*.c \
+           tests/guard/*.c)
+HEADERS  = $(wildcard src/*/*.h cli/*.h tests/unit/*/*.h tests/fuzz/*.h)
 UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,\
            $(wildcard tests/unit/*/test_*.c))
+FUZZ     = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+REPLAY   = $(patsubst %,$(BUILD)/fuzz/replay_%,$(FUZZ))
+HELPERS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/guard/*.c))
+MAN      = $(wildcard man/*.[158])
+E2E      = $(wildcard tests/e2e/*.test.mjs)
 
 all: $(PROGRAMS) ## build the three programs
 
+deps: ## install what is missing from Debian and npm, after saying what
+	@sh tests/deps.sh build test
+
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(COMPILE) -MMD -MP -c -o $@ $<
 
 define archive
 $(BUILD)/lib/$(1).a: $$(call objs,$$(filter-out src/front/main.c,$$(wildcard src/$(1)/*.c)))
@@ -40,22 +63,53 @@ $(BUILD)/lib/$(1).a: $$(call objs,$$(filter-out src/front/main.c,$$(wildcard src
 
 $(BUILD)/unit/$(1)/%: $(BUILD)/tests/unit/$(1)/%.o $$(call upto,$(1))
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) $$(LDHARDEN) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lcmocka
+	$$(LINK) -o $$@ $$^ $$(LDLIBS) -lcmocka
 endef
 $(foreach l,$(LAYERS),$(eval $(call archive,$(l))))
 
 $(BUILD)/airlockd: $(BUILD)/src/front/main.o $(call archives,$(LAYERS))
-	$(CC) $(CFLAGS) $(LDHARDEN) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(LINK) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/airlock: $(call objs,$(filter-out cli/airlock-mcp.c,$(wildcard cli/*.c))) \
     $(call archives,base wire diff)
-	$(CC) $(CFLAGS) $(LDHARDEN) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs jansson libcrypto)
+	$(LINK) -o $@ $^ $(CLI_LIBS)
 
 $(BUILD)/airlock-mcp: $(BUILD)/cli/airlock-mcp.o $(call archives,base)
-	$(CC) $(CFLAGS) $(LDHARDEN) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs jansson libcrypto)
+	$(LINK) -o $@ $^ $(CLI_LIBS)
+
+$(BUILD)/guard/%: $(BUILD)/tests/guard/%.o
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ -lutil
+
+$(BUILD)/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o \
+    $(BUILD)/tests/fuzz/replay.o $(call archives,$(LAYERS))
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(call archives,$(LAYERS))
+	@mkdir -p $(@D)
+	$(LINK) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+# Everything that is proved without looking at how it was built.
+check: deps ## install what is missing, build, and pass every test
+	@$(MAKE) --no-print-directory check-static check-built
+
+check-static: check-layers check-headers check-man check-docs
+check-built: ## the tests of a build that `make deps` made possible
+	@$(MAKE) --no-print-directory -j$(JOBS) programs-and-tests
+	@$(MAKE) --no-print-directory check-unit check-fuzz check-e2e
+
+programs-and-tests: $(PROGRAMS) $(UNIT) $(REPLAY) $(HELPERS)
 
 check-unit: $(UNIT) ## unit tests
 	@for t in $(UNIT); do $$t || exit 1; done
+
+check-fuzz: $(REPLAY) ## what the fuzzers have found before, replayed
+	@for f in $(FUZZ); do \
+	    $(BUILD)/fuzz/replay_$$f tests/fuzz/corpus/$$f || exit 1; done
+
+check-e2e: $(PROGRAMS) $(HELPERS) ## real daemon, database, client and operator
+	@BUILD=$(BUILD) sh tests/stage.sh node tests/e2e/run.mjs $(E2E)
 
 check-layers: ## includes run one way
 	@sh tests/layers.sh
@@ -64,11 +118,127 @@ check-headers: ## every header compiles on its own
 	@for h in src/*/*.h; do $(CC) -std=c11 $(WARN) $(CPPFLAGS) -fsyntax-only \
 	    -x c $$h || exit 1; done
 
+check-man: ## the manual pages are clean
+	@test -z "$(MAN)" || mandoc -Tlint -Wwarning $(MAN)
+
+check-docs: ## every verb, key, option and code is in the manual
+	@test ! -e tests/docs.sh || sh tests/docs.sh
+
+check-asan: ## the same tests under ASan and UBSan
+	@sh tests/deps.sh build test asan
+	@$(MAKE) --no-print-directory BUILD=build/asan CC=clang HARDEN=-fPIE \
+	    CFLAGS="$(SANITIZE)" check-built
+
+check-valgrind: ## unit tests under valgrind
+	@sh tests/deps.sh build test valgrind
+	@$(MAKE) --no-print-directory -j$(JOBS) $(UNIT)
+	@for t in $(UNIT); do valgrind -q --leak-check=full \
+	    --error-exitcode=99 $$t || exit 1; done
+
+FUZZ_SECONDS ?= 60
+fuzz: ## look for new inputs, FUZZ_SECONDS each; they go to build/fuzz/corpus
+	@sh tests/deps.sh build asan
+	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=clang HARDEN=-fPIE \
+	    CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzz-run
+fuzz-run: $(patsubst %,$(BUILD)/fuzz/fuzz_%,$(FUZZ))
+	@for f in $(FUZZ); do \
+	    mkdir -p $(BUILD)/corpus/$$f && dict=tests/fuzz/$$f.dict && \
+	    $(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) \
+	    $$([ ! -e $$dict ] || echo -dict=$$dict) -timeout=10 \
+	    -artifact_prefix=$(BUILD)/ $(BUILD)/corpus/$$f \
+	    tests/fuzz/corpus/$$f || exit 1; done
+
+lint: ## all that a machine can say about the source
+	@sh tests/deps.sh build test lint
+	@$(MAKE) --no-print-directory lint-source
+
+lint-source: check-layers check-headers format-check lint-calls warnings \
+    cppcheck tidy
+
+lint-calls:
+	@sh tests/lint.sh
+
+warnings: ## gcc and clang, warnings as errors, tests too
+	@for cc in gcc clang; do \
+	    $(MAKE) --no-print-directory -s -j$(JOBS) CC=$$cc \
+	    BUILD=build/lint-$$cc objects || exit 1; done
+objects: $(call objs,$(SOURCES))
+
+format: ## lay the source out
+	clang-format -i $(SOURCES) $(HEADERS)
+
+format-check:
+	@clang-format --dry-run -Werror $(SOURCES) $(HEADERS)
+
+tidy: ## clang-tidy
+	@printf '%s\n' $(SOURCES) | xargs -P$(JOBS) -n1 sh -c \
+	    'clang-tidy --quiet $$1 -- -std=c11 $(CPPFLAGS) 2>/dev/null' tidy
+
+cppcheck:
+	@cppcheck -q --std=c11 --enable=warning,portability,performance \
+	    --inline-suppr --error-exitcode=1 -j$(JOBS) -D_GNU_SOURCE -Isrc \
+	    src cli
+
+analyze: ## gcc -fanalyzer
+	@$(MAKE) --no-print-directory -s -j$(JOBS) BUILD=build/analyze CC=gcc \
+	    CFLAGS="-O1 -g -fanalyzer" all
+
+cover: ## gcov of the unit tests, with a floor for sql, rule and wire
+	@sh tests/deps.sh build test
+	@$(MAKE) --no-print-directory -s -j$(JOBS) BUILD=build/cover CC=gcc \
+	    HARDEN=-fPIE CFLAGS="-O0 -g --coverage" check-unit
+	@sh tests/cover.sh build/cover
+
+demo: ## install what is missing, build, and show a write held and decided
+	@sh tests/deps.sh build demo
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(HELPERS)
+	@BUILD=$(BUILD) sh tests/stage.sh node tests/demo/demo.mjs
+
+bench: ## measure, against raw libpq; see docs/performance.md
+	@sh tests/deps.sh build demo
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(HELPERS)
+	@BUILD=$(BUILD) sh tests/stage.sh node tests/bench/bench.mjs
+
+man: $(MAN) ## show the manual pages
+	@man -l $(MAN)
+
+DOC   = $(DESTDIR)$(PREFIX)/share/doc/airlock
+UNITS = $(wildcard examples/*.service)
+install: all ## install below DESTDIR and PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DOC)/examples
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	for m in $(MAN); do \
+	    d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; \
+	    install -d $$d && install -m 644 $$m $$d || exit 1; done
+	install -m 644 README.md LICENSE NEWS.md $(wildcard docs/*.md) $(DOC)
+	for e in $(filter-out $(UNITS),$(wildcard examples/*)); do \
+	    cp -R $$e $(DOC)/examples || exit 1; done
+	for u in $(UNITS); do d=$(DESTDIR)$(PREFIX)/lib/systemd/system; \
+	    install -d $$d && sed 's,/usr/local,$(PREFIX),g' $$u \
+	    >$$d/$${u##*/} || exit 1; done
+
+uninstall: ## take back what install put there
+	rm -f $(patsubst $(BUILD)/%,$(DESTDIR)$(PREFIX)/bin/%,$(PROGRAMS))
+	for m in $(MAN); do rm -f \
+	    $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/}; done
+	rm -f $(patsubst examples/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(UNITS))
+	rm -rf $(DOC)
+
+dist: ## a release archive of what is committed
+	@mkdir -p $(BUILD)
+	git archive --prefix=airlock-$(VERSION)/ -o \
+	    $(BUILD)/airlock-$(VERSION).tar.gz HEAD
+
 clean: ## remove what was built
 	rm -rf $(BUILD)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-16s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "%-16s %s\n", $$1, $$2}' Makefile
 
-.PHONY: all check-unit check-layers check-headers clean help
+.PHONY: all deps check check-static check-built programs-and-tests \
+    check-unit check-fuzz check-e2e check-layers check-headers check-man \
+    check-docs check-asan check-valgrind fuzz fuzz-run lint lint-source \
+    lint-calls warnings objects format format-check tidy cppcheck analyze \
+    cover demo bench man install uninstall dist clean help
+.SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Runs a command where PostgreSQL and airlockd can run: neither does as root.
+#   tests/stage.sh COMMAND [ARG ...]
+# An ordinary user's command runs in place.  Root's runs in a copy of what was
+# built and of the tests, in a directory that others may read, since the
+# checkout may be closed to them; it is told in AIRLOCK_UID, AIRLOCK_GID and
+# AIRLOCK_USER as whom to start the programs.  AIRLOCK_BUILD says where they
+# are.  BUILD chooses the build, as for make.
+set -eu
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+user=airlock-test
+
+newer_node() { # the spare Node of deps.sh, where there is one
+	[ ! -x "$1/build/bin/node" ] || PATH=$1/build/bin:$PATH
+	export PATH
+}
+
+if [ "$(id -u)" -ne 0 ]; then
+	AIRLOCK_BUILD=$(cd "$build" && pwd)
+	export AIRLOCK_BUILD
+	newer_node "$PWD"
+	exec "$@"
+fi
+
+id "$user" >/dev/null 2>&1 || useradd --system --user-group --no-create-home \
+    --home-dir /nonexistent --shell /usr/sbin/nologin "$user"
+umask 022
+stage=$(mktemp -d "${TMPDIR:-/tmp}/airlock.XXXXXX")
+trap 'rm -rf "$stage"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+chmod 755 "$stage"
+mkdir -p "$stage/build"
+for f in tests examples docs man package.json node_modules README.md; do
+	[ ! -e "$f" ] || cp -a "$f" "$stage/"
+done
+for f in node bin; do
+	[ ! -e "build/$f" ] || cp -a "build/$f" "$stage/build/"
+done
+(cd "$build" && find . -maxdepth 2 -type f -perm -u+x ! -path './node/*' \
+    ! -path './unit/*' ! -path './fuzz/*' \
+    -exec cp -p --parents '{}' "$stage/build" \;)
+chmod -R u=rwX,go=rX "$stage"
+
+AIRLOCK_USER=$user
+AIRLOCK_UID=$(id -u "$user")
+AIRLOCK_GID=$(id -g "$user")
+AIRLOCK_BUILD=$stage/build
+export AIRLOCK_USER AIRLOCK_UID AIRLOCK_GID AIRLOCK_BUILD
+newer_node "$stage"
+cd "$stage"
+status=0
+"$@" || status=$?
+exit $status
