@@ -26,6 +26,9 @@ struct lines_events {
 	 * the sender's credentials, 0 where none came.  May close. */
 	void (*line)(void *arg, char *line, size_t len, pid_t pid);
 	void (*too_long)(void *arg);
+	/* May be NULL.  After too_long, that line's bytes as they come; `last`
+	 * with the end of the line.  May close. */
+	void (*piece)(void *arg, const char *p, size_t n, bool last);
 	void (*drained)(void *arg); /* may be NULL */
 	/* Once, at end of file, error or overflow - not after lines_close. */
 	void (*closed)(void *arg, const char *why);
