@@ -1,0 +1,72 @@
+/* batch: statements that travel to the server together, and what came back */
+#ifndef AIRLOCK_PG_BATCH_H
+#define AIRLOCK_PG_BATCH_H
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+/*
+ * Statements run in order (libpq's pipeline mode).  One that fails makes the
+ * server skip the rest of its segment, up to the next batch_sync; the batch
+ * always ends in one.  Outside a transaction block a segment is a transaction.
+ */
+struct batch;
+
+/* Each row of a statement as it arrives; lends res, which holds one row. */
+typedef void batch_row(void *arg, const PGresult *res);
+
+struct batch *batch_new(void);
+void batch_free(struct batch *b);
+/* Copies text and values (NULL is SQL NULL); returns the statement's number. */
+size_t batch_add(struct batch *b, const char *sql, int n,
+    const char *const *values);
+/* A statement prepared by the session under this name. */
+size_t batch_add_prepared(struct batch *b, const char *name, int n,
+    const char *const *values);
+/* The last statement's rows go to `row` one by one and are not kept. */
+void batch_rows(struct batch *b, batch_row *row, void *arg);
+/* Ends a segment. */
+void batch_sync(struct batch *b);
+
+enum batch_state {
+	BATCH_WAITING, /* not answered (the link was lost before) */
+	BATCH_OK,
+	BATCH_FAILED,
+	BATCH_SKIPPED, /* behind a failed one of its segment */
+};
+enum batch_state batch_state(const struct batch *b, size_t i);
+/* The last result of the statement; NULL while waiting. */
+const PGresult *batch_result(const struct batch *b, size_t i);
+/* The first statement that failed, or -1 as size_t. */
+size_t batch_failed(const struct batch *b);
+bool batch_is_ok(const struct batch *b); /* every statement succeeded */
+/* The link went away before the batch was answered; why. */
+bool batch_is_lost(const struct batch *b);
+const struct err *batch_err(const struct batch *b);
+
+/* Text of a cell, NULL for SQL NULL or a cell that is not there. */
+const char *batch_cell(const struct batch *b, size_t i, int row, int col);
+int batch_ntuples(const struct batch *b, size_t i);
+
+/* For pg/link alone. */
+struct batch_step {
+	char *text; /* SQL, or a prepared statement's name; NULL: sync */
+	bool prepared;
+	int n;
+	char **values;
+	batch_row *row;
+	void *arg;
+	enum batch_state state;
+	PGresult *result;
+};
+struct batch {
+	struct batch_step *v;
+	size_t n, size;
+	struct err lost;
+	bool is_lost;
+};
+
+#endif

@@ -1,0 +1,588 @@
+/* link: one connection to PostgreSQL that never blocks the loop */
+#include "pg/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "pg/resolve.h"
+
+enum link_state {
+	LINK_RESOLVING,
+	LINK_CONNECTING,
+	LINK_IDLE,
+	LINK_BUSY,
+	LINK_DEAD, /* down is told, or about to be */
+};
+
+struct link {
+	struct event_base *base;
+	enum link_state state;
+	char *conninfo, *options, *application_name;
+	int connect_timeout_ms;
+	size_t row_bytes_max, row_bytes; /* read since the last whole row */
+	struct resolve *resolve;
+	PGconn *conn;
+	struct event *io;    /* the socket */
+	struct event *timer; /* connect deadline; then "tell down now" */
+	short io_what;
+	struct batch *batch;
+	size_t at; /* the step whose answer is awaited */
+	link_done *done;
+	void *done_arg;
+	struct link_events events;
+	void *arg;
+	bool telling, freed; /* freed by a callback that is told a loss */
+	struct err why;
+	char warning[256];
+};
+
+static void begin(evutil_socket_t fd, short what, void *arg);
+static void on_socket(evutil_socket_t fd, short what, void *arg);
+static void on_timer(evutil_socket_t fd, short what, void *arg);
+
+/* --- ending ---------------------------------------------------------- */
+
+/* Down is told from the timer, so that no caller is freed under its own feet. */
+static void
+die(struct link *l, enum err_code code, const char *why)
+{
+	static const struct timeval now = { 0, 0 };
+
+	if (l->state == LINK_DEAD)
+		return;
+	err_set(&l->why, code, "%.*s", (int)strcspn(why, "\n"), why);
+	l->state = LINK_DEAD;
+	if (l->io != NULL)
+		event_del(l->io);
+	evtimer_add(l->timer, &now);
+}
+
+/* The batch's owner is told first and may free the link; then nobody is told
+ * down. */
+static void
+tell_down(struct link *l)
+{
+	struct batch *b = l->batch;
+
+	l->telling = true;
+	if (b != NULL) {
+		l->batch = NULL;
+		b->is_lost = true;
+		b->lost = l->why;
+		l->done(l->done_arg, l, b);
+		batch_free(b);
+	}
+	if (!l->freed)
+		l->events.down(l->arg, l, &l->why);
+	l->telling = false;
+	if (l->freed)
+		link_free(l);
+}
+
+void
+link_free(struct link *l)
+{
+	if (l == NULL)
+		return;
+	if (l->telling) {
+		l->freed = true;
+		return;
+	}
+	resolve_cancel(l->resolve);
+	if (l->io != NULL)
+		event_free(l->io);
+	event_free(l->timer);
+	batch_free(l->batch);
+	PQfinish(l->conn);
+	mem_free_secret(l->conninfo);
+	free(l->options);
+	free(l->application_name);
+	free(l);
+}
+
+void
+link_fail(struct link *l, const char *why)
+{
+	die(l, ERR_DATABASE, why);
+}
+
+/* --- connecting ------------------------------------------------------ */
+
+static void
+notice(void *arg, const PGresult *r)
+{
+	struct link *l = arg;
+	const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	if (severity != NULL && strcmp(severity, "WARNING") == 0) {
+		strncpy(l->warning, result_message(r), sizeof(l->warning) - 1);
+		log_debug("server says: %s", l->warning);
+	}
+}
+
+static void
+watch(struct link *l, short what)
+{
+	int fd = PQsocket(l->conn);
+
+	if (l->io != NULL && event_get_fd(l->io) == fd && l->io_what == what)
+		return;
+	if (l->io != NULL)
+		event_free(l->io);
+	l->io = event_new(l->base, fd, what | EV_PERSIST, on_socket, l);
+	l->io_what = what;
+	event_add(l->io, NULL);
+}
+
+static void
+connected(struct link *l)
+{
+	event_del(l->timer);
+	if (PQsetnonblocking(l->conn, 1) != 0 ||
+	    PQenterPipelineMode(l->conn) != 1) {
+		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		return;
+	}
+	l->state = LINK_IDLE;
+	watch(l, EV_READ);
+	l->events.up(l->arg, l);
+}
+
+/* PQsocket may change from one poll to the next, so the event is made anew. */
+static void
+poll_connect(struct link *l)
+{
+	PostgresPollingStatusType s = PQconnectPoll(l->conn);
+
+	if (s == PGRES_POLLING_OK) {
+		connected(l);
+		return;
+	}
+	if (s == PGRES_POLLING_FAILED) {
+		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		return;
+	}
+	if (l->io != NULL) {
+		event_free(l->io);
+		l->io = NULL;
+	}
+	watch(l, s == PGRES_POLLING_READING ? EV_READ : EV_WRITE);
+}
+
+/* What is set here stands after what the user wrote, and wins. */
+struct keywords {
+	const char *key[64], *value[64];
+	size_t n;
+};
+
+static void
+keyword(struct keywords *k, const char *key, const char *value)
+{
+	if (value == NULL || k->n + 1 >= sizeof(k->key) / sizeof(k->key[0]))
+		return;
+	k->key[k->n] = key;
+	k->value[k->n++] = value;
+}
+
+static void
+start(struct link *l, const PQconninfoOption *user,
+    const struct resolve_hosts *hosts)
+{
+	struct keywords k = { 0 };
+	char *options = NULL;
+
+	for (; user->keyword != NULL; user++) {
+		if (user->val == NULL || strcmp(user->keyword, "host") == 0 ||
+		    strcmp(user->keyword, "hostaddr") == 0 ||
+		    strcmp(user->keyword, "port") == 0)
+			continue;
+		if (strcmp(user->keyword, "options") == 0)
+			options = mem_printf("%s %s", user->val, l->options);
+		else
+			keyword(&k, user->keyword, user->val);
+	}
+	keyword(&k, "host", hosts->host[0] != '\0' ? hosts->host : NULL);
+	if (hosts->hostaddr != NULL && strspn(hosts->hostaddr, ",") !=
+	    strlen(hosts->hostaddr))
+		keyword(&k, "hostaddr", hosts->hostaddr);
+	keyword(&k, "port", hosts->port[0] != '\0' ? hosts->port : NULL);
+	keyword(&k, "options", options != NULL ? options : l->options);
+	keyword(&k, "application_name", l->application_name);
+	keyword(&k, "client_encoding", "UTF8");
+	keyword(&k, "keepalives_idle", "30");
+	keyword(&k, "keepalives_interval", "10");
+	keyword(&k, "keepalives_count", "3");
+	l->conn = PQconnectStartParams(k.key, k.value, 0);
+	free(options);
+	if (l->conn == NULL)
+		fatalx("out of memory");
+	if (PQstatus(l->conn) == CONNECTION_BAD) {
+		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		return;
+	}
+	PQsetNoticeReceiver(l->conn, notice, l);
+	l->state = LINK_CONNECTING;
+	watch(l, EV_WRITE);
+}
+
+static void
+resolved(void *arg, const struct resolve_hosts *hosts, const struct err *e)
+{
+	struct link *l = arg;
+	PQconninfoOption *user;
+
+	l->resolve = NULL;
+	if (hosts == NULL) {
+		die(l, e->code, e->text);
+		return;
+	}
+	user = PQconninfoParse(l->conninfo, NULL);
+	if (user == NULL) {
+		die(l, ERR_INPUT, "the connection string does not parse");
+		return;
+	}
+	start(l, user, hosts);
+	PQconninfoFree(user);
+}
+
+static const char *
+value_of(const PQconninfoOption *o, const char *key)
+{
+	for (; o->keyword != NULL; o++)
+		if (strcmp(o->keyword, key) == 0)
+			return o->val;
+	return NULL;
+}
+
+/* libpq's own message may quote the string, password and all. */
+static void
+begin(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct link *l = arg;
+	PQconninfoOption *user = PQconninfoParse(l->conninfo, NULL);
+	struct timeval tv = { l->connect_timeout_ms / 1000,
+		(l->connect_timeout_ms % 1000) * 1000 };
+
+	if (user == NULL) {
+		die(l, ERR_INPUT, "the connection string does not parse");
+		return;
+	}
+	event_assign(l->timer, l->base, -1, 0, on_timer, l);
+	evtimer_add(l->timer, &tv);
+	if (value_of(user, "hostaddr") != NULL) {
+		struct resolve_hosts hosts = { value_of(user, "host"),
+			value_of(user, "hostaddr"), value_of(user, "port") };
+
+		hosts.host = hosts.host != NULL ? hosts.host : "";
+		hosts.port = hosts.port != NULL ? hosts.port : "";
+		start(l, user, &hosts);
+	} else {
+		l->resolve = resolve_start(l->base, value_of(user, "host"),
+		    NULL, value_of(user, "port"), resolved, l);
+	}
+	PQconninfoFree(user);
+}
+
+static void
+on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct link *l = arg;
+
+	if (l->state == LINK_DEAD) {
+		tell_down(l);
+		return;
+	}
+	die(l, ERR_DATABASE, "the server did not answer the connection in time");
+}
+
+struct link *
+link_new(struct event_base *base, const struct link_options *o,
+    const struct link_events *events, void *arg)
+{
+	struct link *l = mem_new(sizeof(*l));
+	struct timeval now = { 0, 0 };
+
+	l->base = base;
+	l->conninfo = mem_strdup(o->conninfo);
+	l->options = mem_strdup(o->options != NULL ? o->options : "");
+	l->application_name = mem_strdup(o->application_name);
+	l->connect_timeout_ms = o->connect_timeout_ms;
+	l->row_bytes_max = o->row_bytes_max;
+	l->events = *events;
+	l->arg = arg;
+	l->timer = evtimer_new(base, begin, l);
+	evtimer_add(l->timer, &now);
+	return l;
+}
+
+/* --- running batches -------------------------------------------------- */
+
+/* Asks for rows one by one where the step that is now due wants them; libpq
+ * takes that only after the answer before it was read to its end. */
+static void
+arm(struct link *l)
+{
+	if (l->at < l->batch->n && l->batch->v[l->at].row != NULL)
+		PQsetSingleRowMode(l->conn);
+}
+
+static bool
+send_step(struct link *l, const struct batch_step *s)
+{
+	const char *const *values = (const char *const *)s->values;
+
+	if (s->text == NULL)
+		return PQpipelineSync(l->conn) == 1;
+	if (s->prepared)
+		return PQsendQueryPrepared(l->conn, s->text, s->n, values,
+			   NULL, NULL, 0) == 1;
+	return PQsendQueryParams(l->conn, s->text, s->n, NULL, values, NULL,
+		   NULL, 0) == 1;
+}
+
+static void
+flush(struct link *l)
+{
+	int rc = PQflush(l->conn);
+
+	if (rc == -1)
+		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+	else
+		watch(l, rc == 1 ? EV_READ | EV_WRITE : EV_READ);
+}
+
+void
+link_run(struct link *l, struct batch *b, link_done *done, void *arg)
+{
+	if (b->n == 0 || b->v[b->n - 1].text != NULL)
+		batch_sync(b);
+	l->batch = b;
+	l->at = 0;
+	l->done = done;
+	l->done_arg = arg;
+	l->row_bytes = 0;
+	l->warning[0] = '\0';
+	if (l->state == LINK_DEAD)
+		return; /* the timer is on its way and tells the batch too */
+	l->state = LINK_BUSY;
+	for (size_t i = 0; i < b->n; i++)
+		if (!send_step(l, &b->v[i])) {
+			die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+			return;
+		}
+	arm(l);
+	flush(l);
+}
+
+static void
+keep(struct batch_step *s, PGresult *r, enum batch_state state)
+{
+	PQclear(s->result);
+	s->result = r;
+	s->state = state;
+}
+
+/* One result of the step that is due; false where the link had to end. */
+static bool
+take(struct link *l, PGresult *r)
+{
+	struct batch_step *s = &l->batch->v[l->at];
+
+	l->row_bytes = 0;
+	switch (PQresultStatus(r)) {
+	case PGRES_SINGLE_TUPLE:
+		s->row(s->arg, r);
+		PQclear(r);
+		return true;
+	case PGRES_TUPLES_OK:
+	case PGRES_COMMAND_OK:
+	case PGRES_EMPTY_QUERY:
+		keep(s, r, BATCH_OK);
+		return true;
+	case PGRES_PIPELINE_ABORTED:
+		keep(s, r, BATCH_SKIPPED);
+		return true;
+	case PGRES_PIPELINE_SYNC:
+		PQclear(r);
+		l->at++;
+		arm(l);
+		return true;
+	case PGRES_FATAL_ERROR:
+		keep(s, r, BATCH_FAILED);
+		return true;
+	default: /* COPY: no statement of ours, and refused to agents */
+		PQclear(r);
+		die(l, ERR_DATABASE, "the server began a COPY");
+		return false;
+	}
+}
+
+static void
+finish(struct link *l)
+{
+	struct batch *b = l->batch;
+
+	l->batch = NULL;
+	l->state = LINK_IDLE;
+	l->done(l->done_arg, l, b);
+	batch_free(b);
+}
+
+/* Reads what has come; true when the whole batch is answered. */
+static bool
+drain(struct link *l)
+{
+	while (l->at < l->batch->n && !PQisBusy(l->conn)) {
+		struct batch_step *s = &l->batch->v[l->at];
+		PGresult *r = PQgetResult(l->conn);
+
+		if (r != NULL) {
+			if (s->text == NULL &&
+			    PQresultStatus(r) != PGRES_PIPELINE_SYNC) {
+				PQclear(r);
+				continue;
+			}
+			if (!take(l, r))
+				return false;
+		} else if (s->text != NULL && s->state != BATCH_WAITING) {
+			l->at++; /* NULL: that statement's answer is whole */
+			arm(l);
+		} else {
+			break;
+		}
+	}
+	return l->at == l->batch->n;
+}
+
+static void
+on_readable(struct link *l)
+{
+	int waiting = 0;
+
+	if (ioctl(PQsocket(l->conn), FIONREAD, &waiting) == 0)
+		l->row_bytes += (size_t)waiting;
+	if (PQconsumeInput(l->conn) != 1) {
+		/* A FATAL that came before the end says more than the end. */
+		if (l->batch != NULL)
+			(void)drain(l);
+		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		return;
+	}
+	if (l->batch == NULL) {
+		if (PQstatus(l->conn) != CONNECTION_OK)
+			die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		return;
+	}
+	if (drain(l)) {
+		finish(l);
+		return;
+	}
+	if (l->state == LINK_BUSY && l->row_bytes > l->row_bytes_max)
+		die(l, ERR_LIMIT, "a row is larger than row_bytes_max");
+}
+
+static void
+on_socket(evutil_socket_t fd UNUSED, short what, void *arg)
+{
+	struct link *l = arg;
+
+	if (l->state == LINK_CONNECTING) {
+		poll_connect(l);
+		return;
+	}
+	if (what & EV_WRITE)
+		flush(l);
+	if ((what & EV_READ) && l->state != LINK_DEAD)
+		on_readable(l);
+}
+
+/* --- asking ----------------------------------------------------------- */
+
+bool
+link_is_up(const struct link *l)
+{
+	return l->state == LINK_IDLE || l->state == LINK_BUSY;
+}
+
+bool
+link_is_idle(const struct link *l)
+{
+	return l->state == LINK_IDLE;
+}
+
+int
+link_backend_pid(const struct link *l)
+{
+	return PQbackendPID(l->conn);
+}
+
+int
+link_server_version(const struct link *l)
+{
+	return PQserverVersion(l->conn);
+}
+
+PGTransactionStatusType
+link_transaction(const struct link *l)
+{
+	return PQtransactionStatus(l->conn);
+}
+
+int
+link_check_pins(const struct link *l, struct err *e)
+{
+	static const char *const pins[][2] = {
+		{ "client_encoding", "UTF8" },
+		{ "standard_conforming_strings", "on" },
+	};
+
+	for (size_t i = 0; i < sizeof(pins) / sizeof(pins[0]); i++) {
+		const char *v = PQparameterStatus(l->conn, pins[i][0]);
+
+		if (v == NULL || strcmp(v, pins[i][1]) != 0)
+			return err_set(e, ERR_UNFIT,
+			    "the session's %s is '%.40s', not %s", pins[i][0],
+			    v != NULL ? v : "", pins[i][1]);
+	}
+	return 0;
+}
+
+const char *
+link_warning(const struct link *l)
+{
+	return l->warning;
+}
+
+char *
+link_identifier(struct link *l, const char *name)
+{
+	char *quoted = PQescapeIdentifier(l->conn, name, strlen(name)), *copy;
+
+	if (quoted == NULL)
+		fatalx("out of memory");
+	copy = mem_strdup(quoted);
+	PQfreemem(quoted);
+	return copy;
+}
+
+const char *
+result_sqlstate(const PGresult *r)
+{
+	const char *s = r != NULL ? PQresultErrorField(r, PG_DIAG_SQLSTATE) :
+				    NULL;
+
+	return s != NULL ? s : "";
+}
+
+const char *
+result_message(const PGresult *r)
+{
+	const char *s = r != NULL ?
+	    PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) :
+	    NULL;
+
+	return s != NULL ? s : r != NULL ? PQresultErrorMessage(r) : "";
+}

@@ -1,0 +1,267 @@
+/* session: the settings every link is pinned to, and the questions it is ready
+ * to ask */
+#include "pg/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* clang-format off */
+static const char *const pins[][2] = {
+	{ "standard_conforming_strings", "on" },
+	{ "DateStyle", "ISO, MDY" },
+	{ "IntervalStyle", "postgres" },
+	{ "TimeZone", "UTC" },
+	{ "extra_float_digits", "1" },
+	{ "bytea_output", "hex" },
+	{ "xmloption", "content" },
+	{ "row_security", "on" },
+	{ "lc_monetary", "C" },
+	{ "synchronous_commit", "on" },
+	{ "default_transaction_read_only", "off" },
+};
+#define NPINS (sizeof(pins) / sizeof(pins[0]))
+
+/* Written by hand and complete: their names are what session.h says. */
+static const char open_sql[] =
+    "SELECT pg_catalog.pg_current_xact_id()::pg_catalog.text,"
+    " pg_catalog.pg_current_xact_id()::pg_catalog.xid::pg_catalog.text,"
+    " pg_catalog.pg_export_snapshot(),"
+    " (pg_catalog.mxid_age('1'::pg_catalog.xid)::pg_catalog.int8 + 1)"
+    "  & 4294967295";
+
+/* pg_locks is the witness for tables, the counters for the catalogs: catalog
+ * code lets its locks go early. */
+static const char counts_sql[] =
+    "WITH l AS ("
+    "  SELECT l.relation AS oid,"
+    "   pg_catalog.string_agg(DISTINCT l.mode, ',') AS modes"
+    "  FROM pg_catalog.pg_locks l"
+    "  WHERE l.pid = pg_catalog.pg_backend_pid()"
+    "   AND l.locktype = 'relation' AND l.granted"
+    "   AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d"
+    "    WHERE d.datname = pg_catalog.current_database())"
+    "   AND l.mode <> 'AccessShareLock' AND l.mode <> 'RowShareLock'"
+    "  GROUP BY l.relation), "
+    "s AS (SELECT u.oid FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS u(oid)"
+    "  WHERE pg_catalog.pg_stat_get_xact_tuples_inserted(u.oid)"
+    "   + pg_catalog.pg_stat_get_xact_tuples_updated(u.oid)"
+    "   + pg_catalog.pg_stat_get_xact_tuples_deleted(u.oid) > 0) "
+    "SELECT c.oid, pg_catalog.quote_ident(n.nspname) || '.' ||"
+    "  pg_catalog.quote_ident(c.relname), c.relkind, c.relpersistence,"
+    " x.modes, pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid),"
+    " pg_catalog.pg_stat_get_xact_tuples_updated(c.oid),"
+    " pg_catalog.pg_stat_get_xact_tuples_deleted(c.oid), x.catalog,"
+    " CASE WHEN c.relispartition THEN"
+    "  (SELECT pg_catalog.quote_ident(rn.nspname) || '.' ||"
+    "    pg_catalog.quote_ident(rc.relname)"
+    "   FROM pg_catalog.pg_class rc"
+    "   JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace"
+    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)) END "
+    "FROM (SELECT l.oid, l.modes, false AS catalog FROM l"
+    "  WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.oid = l.oid)"
+    "  UNION ALL SELECT s.oid, '', true FROM s) x "
+    "JOIN pg_catalog.pg_class c ON c.oid = x.oid "
+    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE c.relkind IN ('r', 'p', 't', 'm', 'v', 'f', 'S') "
+    "ORDER BY 2";
+
+static const char facts_sql[] =
+    "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(),"
+    " pg_catalog.current_setting('track_counts'),"
+    " r.rolsuper, r.rolreplication, r.rolbypassrls, r.rolcreaterole,"
+    " pg_catalog.pg_has_role(r.oid, 'pg_execute_server_program', 'MEMBER')"
+    "  OR pg_catalog.pg_has_role(r.oid, 'pg_write_server_files', 'MEMBER')"
+    "  OR pg_catalog.pg_has_role(r.oid, 'pg_read_server_files', 'MEMBER'),"
+    " EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relowner = r.oid"
+    "  AND c.relkind IN ('r', 'p') AND c.oid >= 16384),"
+    " r.rolname, pg_catalog.current_database(),"
+    " (SELECT system_identifier FROM pg_catalog.pg_control_system()),"
+    " (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()),"
+    " pg_catalog.pg_postmaster_start_time()::pg_catalog.text "
+    "FROM pg_catalog.pg_roles r WHERE r.rolname = current_user";
+/* clang-format on */
+
+static void
+add_escaped(struct text *t, const char *value)
+{
+	for (; *value != '\0'; value++) {
+		if (*value == ' ' || *value == '\\')
+			text_addc(t, '\\');
+		text_addc(t, *value);
+	}
+}
+
+/* pg_temp is searched first unless it is listed, so that a temporary table
+ * would stand before the real one. */
+static void
+add_search_path(struct text *t, const char *path)
+{
+	text_add(t, path);
+	if (strstr(path, "pg_temp") == NULL)
+		text_add(t, *path != '\0' ? ", pg_temp" : "pg_temp");
+}
+
+char *
+session_startup(const struct session_options *o)
+{
+	struct text t = { 0 }, path = { 0 };
+
+	for (size_t i = 0; i < NPINS; i++) {
+		text_addf(&t, "-c %s=", pins[i][0]);
+		add_escaped(&t, pins[i][1]);
+		text_addc(&t, ' ');
+	}
+	add_search_path(&path, o->search_path);
+	text_add(&t, "-c search_path=");
+	add_escaped(&t, text_str(&path));
+	text_addf(&t, " -c lock_timeout=%d -c statement_timeout=%d",
+	    o->lock_timeout_ms, o->statement_timeout_ms);
+	text_add(&t, " -c idle_in_transaction_session_timeout=60000");
+	text_release(&path);
+	return text_take(&t);
+}
+
+static void
+add_prepares(struct batch *b)
+{
+	struct text t = { 0 };
+
+	text_add(&t, "PREPARE " SESSION_PIN "(text, text, text, text, text) AS "
+		     "SELECT pg_catalog.set_config('lock_timeout', $1, true),"
+		     " pg_catalog.set_config('statement_timeout', $2, true),"
+		     " pg_catalog.set_config("
+		     "'idle_in_transaction_session_timeout', $3, true),"
+		     " pg_catalog.set_config('application_name', $4, true),"
+		     " pg_catalog.set_config('search_path', $5, true)");
+	for (size_t i = 0; i < NPINS; i++)
+		if (strcmp(pins[i][0], "default_transaction_read_only") != 0)
+			text_addf(&t,
+			    ", pg_catalog.set_config('%s', '%s', true)",
+			    pins[i][0], pins[i][1]);
+	batch_add(b, text_str(&t), 0, NULL);
+	text_reset(&t);
+	text_addf(&t, "PREPARE " SESSION_OPEN " AS %s", open_sql);
+	batch_add(b, text_str(&t), 0, NULL);
+	text_reset(&t);
+	text_addf(&t, "PREPARE " SESSION_COUNTS "(oid[]) AS %s", counts_sql);
+	batch_add(b, text_str(&t), 0, NULL);
+	text_release(&t);
+}
+
+struct batch *
+session_begin(const struct link *l)
+{
+	struct batch *b = batch_new();
+
+	batch_add(b, facts_sql, 0, NULL);
+	batch_sync(b);
+	/* 14+, and only where the server's system can; never needed. */
+	batch_add(b, "SET client_connection_check_interval = '5s'", 0, NULL);
+	batch_sync(b);
+	add_prepares(b);
+	batch_sync(b);
+	if (session_can_clean(l))
+		batch_add(b, "SELECT pg_catalog.pg_stat_force_next_flush()", 0,
+		    NULL);
+	return b;
+}
+
+static bool
+is_true(const struct batch *b, int col)
+{
+	const char *v = batch_cell(b, 0, 0, col);
+
+	return v == NULL || v[0] == 't'; /* unknown counts as the worse */
+}
+
+static void
+copy_cell(char *dst, size_t size, const struct batch *b, int col)
+{
+	const char *v = batch_cell(b, 0, 0, col);
+
+	snprintf(dst, size, "%s", v != NULL ? v : "");
+}
+
+static int
+check_facts(const struct link *l, const struct batch *b,
+    const struct session_facts *f, struct err *e)
+{
+	const char *pid = batch_cell(b, 0, 0, 0);
+
+	if (pid == NULL || atoll(pid) != link_backend_pid(l))
+		return err_set(e, ERR_UNFIT,
+		    "a connection pooler stands between Airlock and the "
+		    "server: connect to the server itself");
+	if (f->standby)
+		return err_set(e, ERR_UNFIT,
+		    "the server is a standby: connect to the primary");
+	if (!f->track_counts)
+		return err_set(e, ERR_UNFIT,
+		    "the server's track_counts is off, and without it no diff "
+		    "can be proved complete: set it on");
+	return link_check_pins(l, e);
+}
+
+int
+session_began(const struct link *l, const struct batch *b,
+    struct session_facts *f, struct err *e)
+{
+	const char *counts = batch_cell(b, 0, 0, 2);
+
+	if (batch_is_lost(b)) {
+		*e = *batch_err(b);
+		return -1;
+	}
+	if (batch_state(b, 0) != BATCH_OK || batch_ntuples(b, 0) != 1)
+		return err_set(e, ERR_DATABASE, "cannot ask about the session: %s",
+		    result_message(batch_result(b, 0)));
+	for (size_t i = 4; i < 7; i++)
+		if (batch_state(b, i) != BATCH_OK)
+			return err_set(e, ERR_DATABASE,
+			    "cannot prepare the session: %s",
+			    result_message(batch_result(b, i)));
+	memset(f, 0, sizeof(*f));
+	f->version = link_server_version(l);
+	f->standby = is_true(b, 1);
+	f->track_counts = counts != NULL && strcmp(counts, "on") == 0;
+	f->superuser = is_true(b, 3);
+	f->replication = is_true(b, 4);
+	f->bypassrls = is_true(b, 5);
+	f->createrole = is_true(b, 6);
+	f->server_files = is_true(b, 7);
+	f->owns_tables = is_true(b, 8);
+	copy_cell(f->user, sizeof(f->user), b, 9);
+	copy_cell(f->database, sizeof(f->database), b, 10);
+	copy_cell(f->system, sizeof(f->system), b, 11);
+	copy_cell(f->timeline, sizeof(f->timeline), b, 12);
+	copy_cell(f->started, sizeof(f->started), b, 13);
+	return check_facts(l, b, f, e);
+}
+
+bool
+session_can_clean(const struct link *l)
+{
+	return link_server_version(l) >= 150000;
+}
+
+struct batch *
+session_clean(const struct link *l)
+{
+	struct batch *b = batch_new();
+
+	if (link_transaction(l) != PQTRANS_IDLE) {
+		batch_add(b, "ROLLBACK", 0, NULL);
+		batch_sync(b);
+	}
+	batch_add(b, "DISCARD ALL", 0, NULL);
+	batch_sync(b);
+	batch_add(b, "SET client_connection_check_interval = '5s'", 0, NULL);
+	batch_sync(b);
+	add_prepares(b);
+	batch_sync(b);
+	batch_add(b, "SELECT pg_catalog.pg_stat_force_next_flush()", 0, NULL);
+	return b;
+}

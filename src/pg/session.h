@@ -1,0 +1,66 @@
+/* session: the settings every link is pinned to, and the questions it is ready
+ * to ask */
+#ifndef AIRLOCK_PG_SESSION_H
+#define AIRLOCK_PG_SESSION_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "pg/batch.h"
+#include "pg/link.h"
+
+struct session_options {
+	const char *search_path; /* pg_temp is put last where it is not named */
+	int lock_timeout_ms;
+	int statement_timeout_ms;
+};
+
+/* "-c name=value ..." for the start of a session: DISCARD ALL returns to it. */
+char *session_startup(const struct session_options *o);
+
+/* What a session says about itself when it begins. */
+struct session_facts {
+	int version;	    /* 150020 */
+	bool superuser, replication, bypassrls, createrole, server_files;
+	bool standby, track_counts, owns_tables;
+	char user[64], database[64];
+	char system[24];    /* system identifier */
+	char timeline[12];
+	char started[40];   /* pg_postmaster_start_time() as text */
+};
+
+/* The first batch of a fresh link: prepares, and asks for the facts. */
+struct batch *session_begin(const struct link *l);
+/* Reads its answer: ERR_UNFIT for a pooler in between, track_counts off, a
+ * standby or settings that do not hold; ERR_DATABASE else. */
+int session_began(const struct link *l, const struct batch *b,
+    struct session_facts *f, struct err *e) MUST_CHECK;
+/* The batch that makes a used link as good as new. */
+struct batch *session_clean(const struct link *l);
+/* A link is reused only where the server lets its counters be flushed. */
+bool session_can_clean(const struct link *l);
+
+/* Prepared on every link: */
+/* All pins for the transaction: $1 lock_timeout, $2 statement_timeout,
+ * $3 idle_in_transaction_session_timeout (all ms), $4 application_name,
+ * $5 search_path. */
+#define SESSION_PIN "airlock_pin"
+/* Transaction id (64 bit), its 32-bit form, exported snapshot, next multixact. */
+#define SESSION_OPEN "airlock_open"
+/* Relations that the transaction wrote; $1: oids of the system catalogs.
+ * Columns as enum session_count. */
+#define SESSION_COUNTS "airlock_counts"
+enum session_count {
+	COUNT_OID,
+	COUNT_NAME,	 /* schema.name, quoted where it must be */
+	COUNT_KIND,	 /* relkind */
+	COUNT_PERSISTENCE,
+	COUNT_LOCKS,	 /* lock modes, comma list */
+	COUNT_INSERTED,
+	COUNT_UPDATED,
+	COUNT_DELETED,
+	COUNT_CATALOG,	 /* "t": a system catalog, found by its counters */
+	COUNT_ROOT,	 /* the top-level partitioned table's name, or null */
+};
+
+#endif

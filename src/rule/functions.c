@@ -1,0 +1,96 @@
+/* functions: which built-in and well-known functions reach outside */
+#include "rule/functions.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+/* A star at the end stands for any rest.  Kept in the order of PostgreSQL's
+ * manual: chapter 9 (functions), then appendix F (contrib). */
+static const char *const reaching[] = {
+	/* 9.13, 12: text that runs as SQL */
+	"ts_stat", "ts_rewrite", "query_to_xml*", "table_to_xml*",
+	"cursor_to_xml*", "schema_to_xml*", "database_to_xml*",
+	/* 9.17: not taken back by a rollback */
+	"setval",
+	/* 9.27.1, 9.28: settings and signals */
+	"set_config", "pg_reload_conf", "pg_rotate_logfile*",
+	"pg_cancel_backend", "pg_terminate_backend",
+	"pg_log_backend_memory_contexts", "pg_notify", "setseed",
+	/* 9.28.3 to 9.28.6: backup, recovery, snapshots, replication */
+	"pg_create_restore_point", "pg_backup_*", "pg_start_backup",
+	"pg_stop_backup", "pg_switch_wal", "pg_switch_xlog", "pg_promote",
+	"pg_wal_replay_*", "pg_export_snapshot", "pg_log_standby_snapshot",
+	"pg_create_*_replication_slot", "pg_create_physical_replication_slot",
+	"pg_create_logical_replication_slot", "pg_drop_replication_slot",
+	"pg_copy_physical_replication_slot",
+	"pg_copy_logical_replication_slot", "pg_logical_*",
+	"pg_replication_*", "pg_sync_replication_slots",
+	/* 9.28.7 to 9.28.10: files, locks, statistics */
+	"pg_import_system_collations", "brin_summarize_*", "brin_desummarize_*",
+	"gin_clean_pending_list", "pg_ls_*", "pg_read_file*",
+	"pg_read_binary_file*", "pg_stat_file", "pg_file_*", "pg_logdir_ls",
+	"pg_advisory_*", "pg_try_advisory_*", "pg_stat_reset*",
+	"pg_stat_force_next_flush", "pg_stat_clear_snapshot",
+	"pg_clear_relation_stats", "pg_restore_*_stats",
+	"pg_restore_relation_stats", "pg_restore_attribute_stats",
+	"pg_clear_attribute_stats", "pg_extension_config_dump",
+	"pg_current_logfile", "pg_hba_file_rules", "pg_ident_file_mappings",
+	"pg_show_all_file_settings",
+	/* 9.9.5, time only */
+	"pg_sleep", "pg_sleep_for", "pg_sleep_until",
+	/* 35.4: large objects */
+	"lo_*", "loread", "lowrite",
+	/* transaction ids: two-phase and binary upgrade */
+	"binary_upgrade_*", "pg_prepared_xact",
+	/* contrib */
+	"dblink*", "pg_prewarm", "autoprewarm_*", "pg_file_write",
+	"pg_buffercache_evict*", "pg_truncate_visibility_map", "heap_force_*",
+	"pg_stat_statements_reset", "postgres_fdw_disconnect*", "crosstab*",
+	"connectby", "xpath_table", "adminpack*", "http*", "pg_background_*",
+	"cron_*", "schedule", "unschedule", "plpy*", "load_file",
+};
+
+const char functions_harmless[] =
+    "{random,random_normal,clock_timestamp,timeofday,gen_random_uuid,uuidv4,"
+    "uuidv7,currval,lastval,nextval,"
+    "pg_relation_size,pg_total_relation_size,pg_table_size,pg_indexes_size,"
+    "pg_database_size,pg_tablespace_size,pg_column_size,"
+    "pg_current_wal_lsn,pg_current_wal_insert_lsn,pg_current_wal_flush_lsn,"
+    "pg_is_in_recovery,pg_last_wal_receive_lsn,pg_last_wal_replay_lsn,"
+    "pg_last_xact_replay_timestamp,pg_is_wal_replay_paused,"
+    "pg_get_wal_replay_pause_state,pg_blocking_pids,"
+    "pg_safe_snapshot_blocking_pids,pg_lock_status,"
+    "pg_notification_queue_usage,pg_listening_channels,"
+    "pg_stat_get_xact_numscans,pg_stat_get_xact_tuples_returned,"
+    "pg_stat_get_xact_tuples_fetched,pg_stat_get_xact_tuples_inserted,"
+    "pg_stat_get_xact_tuples_updated,pg_stat_get_xact_tuples_deleted,"
+    "pg_control_system,pg_control_checkpoint,pg_control_recovery,"
+    "pg_control_init,pg_get_multixact_members,pg_xact_commit_timestamp,"
+    "pg_last_committed_xact,pg_stat_get_activity,pg_show_all_settings,"
+    "pg_cursor,pg_prepared_statement,pg_get_keywords,"
+    "pg_available_extensions,pg_available_extension_versions,"
+    "pg_timezone_names,pg_timezone_abbrevs,pg_get_backend_memory_contexts,"
+    "pg_get_shmem_allocations,pg_stat_get_progress_info,pg_sequence_last_value,"
+    "pg_get_replication_slots,pg_stat_get_wal_senders,pg_mcv_list_items,"
+    "pg_trigger_depth,pg_tablespace_databases,pg_relation_is_updatable,"
+    "pg_partition_tree,pg_partition_ancestors}";
+
+static bool
+matches(const char *pattern, const char *name)
+{
+	size_t n = strlen(pattern);
+
+	return pattern[n - 1] == '*' ?
+	    strncasecmp(pattern, name, n - 1) == 0 :
+	    strcasecmp(pattern, name) == 0;
+}
+
+bool
+function_reaches_out(const char *name)
+{
+	for (size_t i = 0; i < sizeof(reaching) / sizeof(reaching[0]); i++)
+		if (matches(reaching[i], name))
+			return true;
+	return false;
+}
