@@ -11,18 +11,24 @@
 enum guard_mode { GUARD_ANCESTRY, GUARD_OFF };
 struct guard_options {
 	enum guard_mode mode;
-	char *const *hosts; /* programs that may hold a terminal, NULL-ended;
-			       NULL: the built-in list */
+	/* Programs that may hold a terminal, NULL-ended, copied; NULL: the
+	 * built-in list.  A name, or a path with a slash. */
+	char *const *hosts;
 };
 
 struct guard;
 struct guard *guard_new(const struct guard_options *o);
 void guard_free(struct guard *g);
 
-/* A process connected to an agent's socket: its chain of ancestors is recorded
- * and kept while any member or session of it lives. */
-void guard_saw_client(struct guard *g, const struct peer *p);
-/* A uid that may open some agent's socket; peers of other uids are not asked. */
+/*
+ * A process connected to an agent's socket: its chain of ancestors is recorded
+ * and kept while any of it that may be the agent's lives.  False where that
+ * could not be done (it has ended, cannot be read, or its uid has too many):
+ * the connection must then be closed unread, as its client would be unknown.
+ */
+bool guard_saw_client(struct guard *g, const struct peer *p);
+/* A uid that may open some agent's socket; peers of other uids are not asked.
+ */
 void guard_add_agent_uid(struct guard *g, uid_t uid);
 bool guard_applies_to(const struct guard *g, uid_t uid);
 
