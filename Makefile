@@ -74,7 +74,7 @@ $(BUILD)/airlock: $(call objs,$(filter-out cli/airlock-mcp.c,$(wildcard cli/*.c)
     $(call archives,base wire diff)
 	$(LINK) -o $@ $^ $(CLI_LIBS)
 
-$(BUILD)/airlock-mcp: $(BUILD)/cli/airlock-mcp.o $(call archives,base)
+$(BUILD)/airlock-mcp: $(BUILD)/cli/airlock-mcp.o $(call archives,base wire)
 	$(LINK) -o $@ $^ $(CLI_LIBS)
 
 $(BUILD)/guard/%: $(BUILD)/tests/guard/%.o
