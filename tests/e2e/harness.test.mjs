@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { APP, cluster, Cluster, release } from './lib/cluster.mjs';
-import { isRoot, run, user } from './lib/place.mjs';
+import { terminal } from './lib/operator.mjs';
+import { isRoot, run, scratch, user } from './lib/place.mjs';
 import { Lines, within } from './lib/wait.mjs';
 import { PassThrough } from 'node:stream';
 
@@ -60,4 +61,24 @@ test('lines are waited for, seen already or to come, and an end is told', async 
 	stream.destroy();
 	await assert.rejects(never, /ended/);
 	await assert.rejects(within(5, new Promise(() => {}), 'it'), /not within 5 ms: it/);
+});
+
+test('an operator leads a session on a terminal that a root process, or tmux, made', async () => {
+	const place = () => ({ home: scratch(), env: { WHO: 'an operator' } });
+	const r = await terminal.run(['sh', '-c', `echo "$WHO"; id -u; tty; ps -o sid= -p $$
+		ps -o uid=,comm= -p $(ps -o ppid= -p $(ps -o sid= -p $$)); exit 3`], place());
+	const [who, uid, tty, sid, parent] = r.stdout.split('\n').map(s => s.trim());
+	assert.deepEqual([r.code, r.stderr, who], [3, '', 'an operator']);
+	assert.notEqual(uid, '0');
+	assert.match(tty, /^\/dev\/pts\//);
+	assert.ok(Number(sid) > 1);
+	assert.match(parent, isRoot ? /^0 / : /tmux/);
+});
+
+test('an operator types what a terminal asks for', async () => {
+	const r = await terminal.talk(['sh', '-c',
+		'printf "name? "; read a; printf "again? "; read b; echo "[$a,$b]"; exit 4'],
+	[[/name\? $/, 'x y\n'], [/again\? $/, 'z\n']], { home: scratch() });
+	assert.equal(r.code, 4);
+	assert.match(r.screen, /\[x y,z\]/);
 });

@@ -76,7 +76,7 @@ export async function ask(question, what, ms = 20000) {
 		if ((last = await question()))
 			return last;
 		if (Date.now() > end)
-			throw new Error(`not within ${ms} ms: ${what}`);
+			throw new Error(`not within ${ms} ms: ${typeof what === 'function' ? what() : what}`);
 		await new Promise(setImmediate);
 	}
 }

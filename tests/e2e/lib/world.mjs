@@ -1,0 +1,45 @@
+// world: a database, a daemon on it, an agent and an operator, for one test
+import { Agent, RawAgent } from './agent.mjs';
+import { cluster } from './cluster.mjs';
+import { Daemon } from './daemon.mjs';
+import { Operator } from './operator.mjs';
+
+export { release } from './cluster.mjs';
+
+// t: the test, whose end ends them all, daemon cleanly; setup: SQL as a
+// superuser; from: a database to copy; role, args: for airlockd.
+export async function world(t, { setup = '', from, role, args, kind, url } = {}) {
+	const w = { cluster: await cluster() };
+	const agents = [];
+
+	w.database = await w.cluster.database(setup, { from });
+	w.daemon = await Daemon.start({ db: url?.(w) ?? w.cluster.url(w.database, role), args });
+	t.after(async () => {
+		for (const a of agents)
+			await a.close().catch(() => {}); // a test may have ended it
+		await w.daemon.stop();
+	});
+	w.operator = new Operator(w.daemon);
+	w.sql = (text, options) => w.cluster.sql(w.database, text, options);
+	w.connect = async options => {
+		const a = await Agent.connect(w.daemon, { kind, ...options });
+		agents.push(a);
+		return a;
+	};
+	w.raw = options => {
+		const a = RawAgent.open(w.daemon, options);
+		agents.push(a);
+		return a;
+	};
+	w.agent = await w.connect();
+	return w;
+}
+
+// What an answer amounts to, in one word: "rows", a status word, the code of
+// a refusal, or the SQLSTATE of an error.
+export function outcome(answer) {
+	const refusal = /^(?:REFUSED|ERROR) ([A-Z0-9_]+):/.exec(answer.text);
+	if (answer.error)
+		return refusal ? refusal[1] : `unclear: ${answer.text}`;
+	return answer.json?.rows ? 'rows' : answer.json?.status ?? `unclear: ${answer.text}`;
+}
