@@ -23,6 +23,10 @@ LDHARDEN = -pie -Wl,-z,relro,-z,now
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
            -fno-sanitize-recover=all
 
+# What runs is shown in short; all of it with V=1.
+ifndef V
+short    = @printf '  %-5s %s\n' '$(1)' '$@';
+endif
 COMPILE  = $(CC) -std=c11 $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LINK     = $(CC) $(CFLAGS) $(LDHARDEN) $(LDFLAGS)
 objs     = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -53,42 +57,48 @@ deps: ## install what is missing from Debian and npm, after saying what
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(COMPILE) -MMD -MP -c -o $@ $<
+	$(call short,CC)$(COMPILE) -MMD -MP -c -o $@ $<
 
 define archive
 $(BUILD)/lib/$(1).a: $$(call objs,$$(filter-out src/front/main.c,$$(wildcard src/$(1)/*.c)))
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	$$(AR) rcs $$@ $$^
+	$$(call short,AR)$$(AR) rcs $$@ $$^
 
 $(BUILD)/unit/$(1)/%: $(BUILD)/tests/unit/$(1)/%.o $$(call upto,$(1))
 	@mkdir -p $$(@D)
-	$$(LINK) -o $$@ $$^ $$(LDLIBS) -lcmocka
+	$$(call short,LINK)$$(LINK) -o $$@ $$^ $$(LDLIBS) -lcmocka
 endef
 $(foreach l,$(LAYERS),$(eval $(call archive,$(l))))
 
 $(BUILD)/airlockd: $(BUILD)/src/front/main.o $(call archives,$(LAYERS))
-	$(LINK) -o $@ $^ $(LDLIBS)
+	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/airlock: $(call objs,$(filter-out cli/airlock-mcp.c,$(wildcard cli/*.c))) \
     $(call archives,base wire diff)
-	$(LINK) -o $@ $^ $(CLI_LIBS)
+	$(call short,LINK)$(LINK) -o $@ $^ $(CLI_LIBS)
 
 $(BUILD)/airlock-mcp: $(BUILD)/cli/airlock-mcp.o $(call archives,base wire)
-	$(LINK) -o $@ $^ $(CLI_LIBS)
+	$(call short,LINK)$(LINK) -o $@ $^ $(CLI_LIBS)
 
+$(BUILD)/guard/guardd: $(call upto,core)
 $(BUILD)/guard/%: $(BUILD)/tests/guard/%.o
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ -lutil
+	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/guard/guardd: $(call objs,tests/guard/guardd.c src/core/guard.c \
+    src/core/guard_rules.c) $(call archives,base wire)
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o \
     $(BUILD)/tests/fuzz/replay.o $(call archives,$(LAYERS))
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(LDLIBS)
+	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(call archives,$(LAYERS))
 	@mkdir -p $(@D)
-	$(LINK) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+	$(call short,LINK)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
 # Everything that is proved without looking at how it was built.
 check: deps ## install what is missing, build, and pass every test

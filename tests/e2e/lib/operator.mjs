@@ -1,125 +1,63 @@
 // operator: `airlock` in a terminal of the operator's own, as the guard asks
 //
-// By root a terminal is opened as sshd does: a root process makes a
-// pseudo-terminal, and the user's program leads its session.  An ordinary user
-// has a tmux server that was there before any agent.
+// tests/guard/ptyrun.c makes that terminal: by root as sshd does, by anybody
+// else in a tmux server that was there before any agent.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { environment, finished, isRoot, program, run, scratch, user } from './place.mjs';
-import { ask, exited, within } from './wait.mjs';
+import { environment, finished, isRoot, program, run, scratch, tests, user } from './place.mjs';
+import { exited, within } from './wait.mjs';
 
-const quote = word => `'${String(word).replaceAll("'", "'\\''")}'`;
-const command = words => words.map(quote).join(' ');
+const drop = isRoot ? ['-u', user.ids.uid, '-g', user.ids.gid].map(String) : [];
+const tmux = isRoot ? null : join(scratch('alkt-'), 'tmux');
+if (tmux) {
+	const server = (...args) => execFileSync('tmux', ['-S', tmux, '-f', '/dev/null', ...args]);
+	server('new-session', '-d', '-x', '200', '-y', '50', 'exec cat');
+	process.on('exit', () => server('kill-server'));
+}
 
-// --- by root: script(1) is the terminal ---------------------------------
+const viaTmux = tmux && { AIRLOCK_TMUX: tmux, AIRLOCK_TMUXRUN: join(tests, 'guard/tmuxrun.sh') };
 
-const drop = isRoot ? ['setpriv', `--reuid=${user.ids.uid}`,
-	`--regid=${user.ids.gid}`, '--clear-groups', '--'] : [];
-
-function script(line, { env, home }) {
-	return spawn('script', ['-qec', line, '/dev/null'], {
+function ptyrun(words, { home, env }) {
+	return spawn(program('guard/ptyrun'), [...drop, ...words], {
 		cwd: home,
-		env: { ...environment(home, env), SHELL: '/bin/sh', TERM: 'xterm' },
+		env: environment(home, { TERM: 'xterm', ...viaTmux, ...env }),
 		stdio: ['pipe', 'pipe', 'pipe'],
 	});
 }
 
-async function rootRun(words, { home, env }) {
+// In a terminal, the output going to files: { code, stdout, stderr }.
+async function quietly(words, { home, env }) {
 	const [out, err] = ['out', 'err'].map(f => join(home, f));
-	const child = script(
-		`exec ${command([...drop, ...words])} >${quote(out)} 2>${quote(err)}`, { home, env });
-	const { code } = await finished(child);
+	const child = ptyrun(['sh', '-c', 'exec "$@" >out 2>err', 'sh', ...words], { home, env });
+	const { code, stderr } = await within(60000, finished(child), `${words} to end`);
+	assert.equal(stderr, '');
 	return { code, stdout: readFileSync(out, 'utf8'), stderr: readFileSync(err, 'utf8') };
 }
 
-async function rootTalk(words, says, { home, env }) {
-	const child = script(`exec ${command([...drop, ...words])}`, { home, env });
-	let seen = '', heard;
+// On the terminal itself: says is a list of [what it must show, keys to type].
+async function talk(words, says, { home, env }) {
+	const child = ptyrun(words, { home, env });
+	let screen = '', from = 0, heard = () => {};
 	child.stdout.setEncoding('utf8');
 	child.stdout.on('data', text => {
-		seen += text;
-		heard?.();
+		screen += text;
+		heard();
 	});
-	let from = 0;
 	for (const [expected, keys] of says) {
 		await within(20000, (async () => {
-			while (!expected.test(seen.slice(from)))
+			while (!expected.test(screen.slice(from)))
 				await new Promise(done => { heard = done; });
-		})(), () => `${expected} on the terminal, which shows:\n${seen}`);
-		from = seen.length;
+		})(), () => `${expected} on the terminal, which shows:\n${screen}`);
+		from = screen.length;
 		child.stdin.write(keys);
 	}
-	const { code } = await within(20000, exited(child), () => `an end:\n${seen}`);
-	return { code, screen: seen.replaceAll('\r\n', '\n') };
+	const { code } = await within(20000, exited(child), () => `an end of:\n${screen}`);
+	return { code, screen: screen.replaceAll('\r\n', '\n') };
 }
 
-// --- by anybody else: windows of a tmux server ----------------------------
-
-const server = `airlock-tests-${process.pid}`;
-const tmux = (...args) => run('tmux', ['-L', server, '-f', '/dev/null', ...args]);
-let windows = 0;
-
-if (!isRoot) {
-	const r = await tmux('new-session', '-d', '-x', '200', '-y', '50', 'exec cat');
-	assert.equal(r.code, 0, r.stderr);
-	process.on('exit', () => execFileSync('tmux', ['-L', server, 'kill-server']));
-}
-
-// A window that waits to be told to go on; end() gives the exit code.
-async function tmuxWindow(line, { home, env }) {
-	const id = `w${++windows}`;
-	const [file, rc] = ['line.sh', 'rc'].map(f => join(home, f));
-	const set = Object.entries(env ?? {}).map(([k, v]) => `${k}=${quote(v)}`).join(' ');
-	const say = signal => `tmux -L ${server} wait-for ${signal}`;
-	writeFileSync(file, `${say(`go-${id}`)}\n${set} ${line}\n` +
-		`echo $? >${quote(rc)}\nprintf '\\036'\n${say(`-S done-${id}`)}\n`);
-	const r = await tmux('new-window', '-d', '-n', id, '-c', home, `sh ${quote(file)}`);
-	assert.equal(r.code, 0, r.stderr);
-	return {
-		id,
-		go: () => tmux('wait-for', '-S', `go-${id}`),
-		end: async () => {
-			await within(20000, tmux('wait-for', `done-${id}`), `${line} to end`);
-			return Number(readFileSync(rc, 'utf8'));
-		},
-	};
-}
-
-async function tmuxRun(words, { home, env }) {
-	const [out, err] = ['out', 'err'].map(f => join(home, f));
-	const w = await tmuxWindow(`${command(words)} >${quote(out)} 2>${quote(err)}`, { home, env });
-	await w.go();
-	const code = await w.end();
-	return { code, stdout: readFileSync(out, 'utf8'), stderr: readFileSync(err, 'utf8') };
-}
-
-async function tmuxTalk(words, says, { home, env }) {
-	const w = await tmuxWindow(command(words), { home, env });
-	const record = join(home, 'screen');
-	const seen = () => readFileSync(record, 'utf8');
-	writeFileSync(record, '');
-	await tmux('pipe-pane', '-t', w.id, `exec cat >>${quote(record)}`);
-	await w.go();
-	let from = 0;
-	for (const [expected, keys] of says) {
-		await ask(async () => (await tmux('has-session')).code === 0 &&
-			expected.test(seen().slice(from)), () => `${expected} on the terminal`);
-		from = seen().length;
-		await tmux('send-keys', '-t', w.id, '-l', keys.replaceAll('\n', '\r'));
-	}
-	const code = await w.end();
-	await ask(async () => seen().endsWith('\x1e') || (await tmux('has-session')).code !== 0,
-		'the last of the terminal');
-	return { code, screen: seen().replaceAll('\r\n', '\n').replace('\x1e', '') };
-}
-
-// -------------------------------------------------------------------------
-
-// run(words, place): output to files; talk(words, says, place): on the screen.
-export const terminal = isRoot ? { run: rootRun, talk: rootTalk }
-	: { run: tmuxRun, talk: tmuxTalk };
+export const terminal = { run: quietly, talk };
 
 export class Operator {
 	constructor(daemon, { env } = {}) {
