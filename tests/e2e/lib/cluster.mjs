@@ -22,12 +22,15 @@ const ROLES = `
 	CREATE ROLE ${APP} LOGIN;
 	GRANT pg_read_all_data, pg_write_all_data, pg_read_all_stats TO ${APP};`;
 
+// Roles of the field cases that must give their password.
+const PASSWORDS = ['local all f_pw,f_pct scram-sha-256'];
+
 const encode = s => encodeURIComponent(s);
 
 export class Cluster {
 	// hba: lines before the one that trusts the socket; settings: for
 	// postgresql.conf; tcp: a port of 127.0.0.1, by default none.
-	static async start({ settings = {}, hba = [], tcp = 0 } = {}) {
+	static async start({ settings = {}, hba = PASSWORDS, tcp = 0 } = {}) {
 		const c = new Cluster();
 		c.dir = scratch('alkpg-');
 		c.port = tcp || 5432;

@@ -2,20 +2,22 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { program, run, scratch, start } from './place.mjs';
+import { program, run, scratch, start, writeFor } from './place.mjs';
 import { ask, exited, Lines, within } from './wait.mjs';
 
 const SANITIZER = /ERROR: \w*Sanitizer|runtime error:|SUMMARY: \w*Sanitizer/;
 
 export class Daemon {
 	// db: a URL, a conninfo string or "embedded"; args: further arguments;
-	// state: a directory to use again.
-	static async start({ db, args = [], env = {}, state } = {}) {
+	// config: the text of a configuration file; state: a directory to use again.
+	static async start({ db, args = [], config, env = {}, state } = {}) {
 		const d = new Daemon();
 		d.home = scratch('alkd-');
 		d.state = state ?? join(d.home, 'state');
 		d.args = [...(db === undefined ? [] : ['--db', db]), '--state-dir', d.state, ...args];
 		d.env = env;
+		if (config !== undefined)
+			d.args.push('--config', writeFor(d.home, 'airlockd.conf', config));
 		await d.launch();
 		return d;
 	}

@@ -83,6 +83,13 @@ export class Operator {
 		return terminal.talk(this.#words(args), says, this.#place());
 	}
 
+	// Asks, and is killed before it can hear the answer.
+	async abandon(...args) {
+		const child = ptyrun(['sh', '-c', '"$@" & kill -9 $!; wait', 'sh',
+			...this.#words(args)], this.#place());
+		await within(20000, finished(child), 'the asker to be gone');
+	}
+
 	// What --json prints, one value a line where there are several.
 	async json(...args) {
 		const r = await this.run(...args, '--json');

@@ -1,6 +1,6 @@
 // place: where the programs are, as whom they run, and scratch directories
 import { spawn } from 'node:child_process';
-import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +28,15 @@ export function scratch(prefix = 'alk-') {
 		chownSync(dir, user.ids.uid, user.ids.gid);
 	scratches.push(dir);
 	return dir;
+}
+
+// A file of the user's own that nobody else may read: its path.
+export function writeFor(dir, name, text) {
+	const path = join(dir, name);
+	writeFileSync(path, text, { mode: 0o600 });
+	if (isRoot)
+		chownSync(path, user.ids.uid, user.ids.gid);
+	return path;
 }
 
 // Only what a program needs; nothing of PostgreSQL's or of the caller's own.

@@ -7,13 +7,13 @@ import { Operator } from './operator.mjs';
 export { release } from './cluster.mjs';
 
 // t: the test, whose end ends them all, daemon cleanly; setup: SQL as a
-// superuser; from: a database to copy; role, args: for airlockd.
-export async function world(t, { setup = '', from, role, args, kind, url } = {}) {
-	const w = { cluster: await cluster() };
+// superuser; from: a database to copy; role, args, config: for airlockd.
+export async function world(t, { setup = '', from, role, args, kind, url, config, ...more } = {}) {
+	const w = { cluster: more.cluster ?? await cluster() };
 	const agents = [];
 
 	w.database = await w.cluster.database(setup, { from });
-	w.daemon = await Daemon.start({ db: url?.(w) ?? w.cluster.url(w.database, role), args });
+	w.daemon = await Daemon.start({ db: url?.(w) ?? w.cluster.url(w.database, role), args, config });
 	t.after(async () => {
 		for (const a of agents)
 			await a.close().catch(() => {}); // a test may have ended it
