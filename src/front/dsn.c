@@ -116,8 +116,8 @@ parse(const char *dsn, struct err *e)
 	return o;
 }
 
-static void
-add_option(struct text *t, const char *keyword, const char *value)
+void
+dsn_add(struct text *t, const char *keyword, const char *value)
 {
 	text_addf(t, "%s%s=", t->len > 0 ? " " : "", keyword);
 	if (*value != '\0' && strpbrk(value, " '\\\t\r\n\v\f") == NULL) {
@@ -209,7 +209,7 @@ dsn_parse(const char *dsn, char **out, struct err *e)
 		return -1;
 	for (PQconninfoOption *p = o; p->keyword != NULL; p++)
 		if (p->val != NULL)
-			add_option(&t, p->keyword, p->val);
+			dsn_add(&t, p->keyword, p->val);
 	PQconninfoFree(o);
 	*out = text_take(&t);
 	return 0;
@@ -247,9 +247,9 @@ dsn_resolve(const char *dsn, char **out, struct err *e)
 		if (is_spent(p->keyword))
 			continue;
 		if (p->val != NULL)
-			add_option(&t, p->keyword, p->val);
+			dsn_add(&t, p->keyword, p->val);
 		else if (v != NULL && !same(v, p->compiled))
-			add_option(&t, p->keyword, v);
+			dsn_add(&t, p->keyword, v);
 	}
 	PQconninfoFree(o);
 	PQconninfoFree(base);
@@ -280,7 +280,7 @@ dsn_masked(const char *dsn)
 		return mem_strdup(MASK);
 	for (PQconninfoOption *p = o; p->keyword != NULL; p++)
 		if (p->val != NULL)
-			add_option(&t, p->keyword, is_secret(p) ? MASK : p->val);
+			dsn_add(&t, p->keyword, is_secret(p) ? MASK : p->val);
 	PQconninfoFree(o);
 	return text_take(&t);
 }

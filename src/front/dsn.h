@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 /*
  * Messages never quote the string: a password with an unescaped character in
@@ -17,6 +18,8 @@
 int dsn_parse(const char *dsn, char **out, struct err *e) MUST_CHECK;
 /* Gives it with libpq's environment variables and service file put in. */
 int dsn_resolve(const char *dsn, char **out, struct err *e) MUST_CHECK;
+/* Appends one option, quoted as far as it has to be. */
+void dsn_add(struct text *t, const char *keyword, const char *value);
 /* True when in doubt. */
 bool dsn_has_password(const char *dsn);
 /* Gives it with "********" for each secret. */
