@@ -45,7 +45,9 @@ struct facts_name {
 	char *schema; /* NULL where unqualified */
 	char *name;
 	char op;      /* relations: 'r' read, 'i' insert, 'u' update, 'd' delete,
-			 'm' merge */
+			 'm' merge, 'x' named by a statement of another kind
+			 (all of those are among the writes); functions: 'f',
+			 or 'o' for an operator with a schema of its own */
 	bool nested;  /* a write inside a CTE, not the statement's own target */
 	int nargs;    /* functions: as written; -1 where not known */
 	long position;
@@ -76,6 +78,8 @@ struct facts {
 	int params;		/* the highest $n, 0 where none */
 	/* of the own target of INSERT, UPDATE, DELETE, MERGE */
 	char *target_ref;	/* alias, else relation name, as the query refers to it */
+	bool target_has_alias;
+	long target_position;	/* of its name; -1 where there is no target */
 	bool only;		/* ONLY was said */
 	bool current_of;
 	bool has_where;
@@ -90,13 +94,15 @@ struct facts {
 
 extern const char *const stmt_kind_name[STMT_NKINDS];
 
-/* Reads the parse tree (see sql/parse.h) into *f, which the caller releases.
+/* Reads the parse tree (see sql/parse.h) into *f, which the caller releases; the
+ * locations in the tree's own condition are forgotten by it.
  * ERR_LIMIT where the tree is deeper than the walk allows. */
 struct parse;
 int facts_read(const struct parse *p, struct facts *f, struct err *e) MUST_CHECK;
 void facts_release(struct facts *f);
 
-/* The form in which facts cross from the child: gives a new object;
+/* The form in which facts cross from the child: gives a new object, NULL where
+ * a name is not UTF-8 (no fact may get lost on the way);
  * facts_from_json checks every member (the child is not trusted blindly). */
 json_t *facts_to_json(const struct facts *f);
 int facts_from_json(const json_t *j, struct facts *f, struct err *e) MUST_CHECK;

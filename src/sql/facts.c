@@ -1,0 +1,277 @@
+/* facts: what one statement is and touches, read from its parse tree alone */
+#include "sql/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "sql/classify.h"
+#include "sql/mention.h"
+#include "sql/parse.h"
+#include "sql/tree.h"
+#include "sql/walk.h"
+#include "sql/where.h"
+
+/* What the four writing statements have in common; NULL or 0 where one has
+ * no such part. */
+struct target {
+	const ProtobufCMessage *stmt;
+	const PgQuery__RangeVar *relation;
+	PgQuery__Node *where;
+	PgQuery__Node **set;
+	size_t nset;
+	size_t nreturning;
+};
+
+static void
+from_insert(const ProtobufCMessage *m, struct target *t, struct facts *f)
+{
+	const PgQuery__InsertStmt *s = (const void *)m;
+	const PgQuery__OnConflictClause *c = s->on_conflict_clause;
+
+	t->relation = s->relation;
+	t->nreturning = s->n_returning_list;
+	if (c == NULL)
+		return;
+	f->conflict =
+	    c->action == PG_QUERY__ON_CONFLICT_ACTION__ONCONFLICT_NOTHING ?
+	    CONFLICT_NOTHING : CONFLICT_UPDATE;
+	t->set = c->target_list;
+	t->nset = c->n_target_list;
+}
+
+static void
+from_update(const ProtobufCMessage *m, struct target *t,
+    struct facts *f UNUSED)
+{
+	const PgQuery__UpdateStmt *s = (const void *)m;
+
+	t->relation = s->relation;
+	t->where = s->where_clause;
+	t->set = s->target_list;
+	t->nset = s->n_target_list;
+	t->nreturning = s->n_returning_list;
+}
+
+static void
+from_delete(const ProtobufCMessage *m, struct target *t,
+    struct facts *f UNUSED)
+{
+	const PgQuery__DeleteStmt *s = (const void *)m;
+
+	t->relation = s->relation;
+	t->where = s->where_clause;
+	t->nreturning = s->n_returning_list;
+}
+
+/* The join condition is what chooses a MERGE's rows. */
+static void
+from_merge(const ProtobufCMessage *m, struct target *t, struct facts *f UNUSED)
+{
+	const PgQuery__MergeStmt *s = (const void *)m;
+
+	t->relation = s->relation;
+	t->where = s->join_condition;
+#if PG_VERSION_NUM >= 170000
+	t->nreturning = s->n_returning_list;
+#endif
+}
+
+static const struct {
+	const ProtobufCMessageDescriptor *d;
+	void (*read)(const ProtobufCMessage *m, struct target *t,
+	    struct facts *f);
+} targets[] = {
+	{ &pg_query__insert_stmt__descriptor, from_insert },
+	{ &pg_query__update_stmt__descriptor, from_update },
+	{ &pg_query__delete_stmt__descriptor, from_delete },
+	{ &pg_query__merge_stmt__descriptor, from_merge },
+};
+
+static void
+read_target(const ProtobufCMessage *m, struct target *t, struct facts *f)
+{
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+		if (m != NULL && targets[i].d == m->descriptor) {
+			t->stmt = m;
+			targets[i].read(m, t, f);
+		}
+}
+
+static void
+describe_set(const struct target *t, struct facts *f)
+{
+	f->set_columns = mem_array(t->nset, sizeof(*f->set_columns));
+	for (size_t i = 0; i < t->nset; i++) {
+		const PgQuery__ResTarget *r = tree_as(t->set[i],
+		    &pg_query__res_target__descriptor);
+
+		if (r != NULL)
+			f->set_columns[f->nset_columns++] =
+			    mem_strdup(r->name);
+	}
+}
+
+static void
+describe_where(const struct target *t, struct facts *f)
+{
+	const PgQuery__RangeVar *r = t->relation;
+	struct mention_target m = {
+		.schema = *r->schemaname != '\0' ? r->schemaname : NULL,
+		.name = f->target_ref,
+		.is_alias = f->target_has_alias,
+	};
+
+	f->has_where = t->where != NULL;
+	if (t->where == NULL)
+		return;
+	f->current_of = tree_as(t->where,
+	    &pg_query__current_of_expr__descriptor) != NULL;
+	if (f->current_of)
+		return;
+	tree_forget_locations(&t->where->base);
+	f->where_vacuous = where_is_vacuous(t->where);
+	f->where_ignores_target = !mention_possible(t->where, &m);
+}
+
+static void
+describe_target(const struct target *t, struct facts *f)
+{
+	const PgQuery__RangeVar *r = t->relation;
+
+	f->target_has_alias = r->alias != NULL;
+	f->target_ref = mem_strdup(
+	    r->alias != NULL ? r->alias->aliasname : r->relname);
+	f->target_position = r->location;
+	f->only = !r->inh;
+	f->has_returning = t->nreturning > 0;
+	describe_set(t, f);
+	describe_where(t, f);
+}
+
+/* As defGetBoolean() reads it, save that in doubt it is on. */
+static bool
+option_is_on(const PgQuery__DefElem *d)
+{
+	const PgQuery__Integer *i =
+	    tree_as(d->arg, &pg_query__integer__descriptor);
+	const PgQuery__String *s =
+	    tree_as(d->arg, &pg_query__string__descriptor);
+	const PgQuery__Boolean *b =
+	    tree_as(d->arg, &pg_query__boolean__descriptor);
+
+	if (i != NULL)
+		return i->ival != 0;
+	if (b != NULL)
+		return b->boolval;
+	return s == NULL || (strcasecmp(s->sval, "false") != 0 &&
+	    strcasecmp(s->sval, "off") != 0);
+}
+
+/* Gives what is explained. */
+static const ProtobufCMessage *
+explain(const PgQuery__ExplainStmt *x, struct facts *f)
+{
+	const ProtobufCMessage *m = tree_inner(x->query);
+	char *tag;
+
+	f->explain = true;
+	for (size_t i = 0; i < x->n_options; i++) {
+		const PgQuery__DefElem *d =
+		    tree_as(x->options[i], &pg_query__def_elem__descriptor);
+
+		if (d != NULL && (strcasecmp(d->defname, "analyze") == 0 ||
+		    strcasecmp(d->defname, "analyse") == 0) && option_is_on(d))
+			f->explain_analyze = true;
+	}
+	f->explain_kind = classify(m, &tag);
+	free(tag);
+	return m;
+}
+
+/* Where the second statement begins, white space aside. */
+static long
+second(const struct parse *p)
+{
+	long at;
+
+	if (p->tree->n_stmts < 2)
+		return -1;
+	at = p->tree->stmts[1]->stmt_location;
+	if (at < 0 || (size_t)at > p->len)
+		return -1;
+	return at + (long)strspn(p->sql + at, " \t\n\r\f\v");
+}
+
+static int
+read_statement(const ProtobufCMessage *m, struct facts *f, struct err *e)
+{
+	struct target t = { 0 };
+
+	f->kind = classify(m, &f->tag);
+	f->node = mem_strdup(m != NULL ? m->descriptor->short_name : "");
+	if (m == NULL) {
+		f->opaque = true;
+		f->opaque_node = mem_strdup("statement");
+		return 0;
+	}
+	if (f->kind == STMT_EXPLAIN)
+		read_target(explain((const void *)m, f), &t, f);
+	else
+		read_target(m, &t, f);
+	if (walk_statement(m, t.stmt, f, e) == -1)
+		return -1;
+	if (t.relation != NULL)
+		describe_target(&t, f);
+	return 0;
+}
+
+int
+facts_read(const struct parse *p, struct facts *f, struct err *e)
+{
+	const PgQuery__ParseResult *tree = p->tree;
+
+	memset(f, 0, sizeof(*f));
+	f->statements = tree->n_stmts;
+	f->second_position = second(p);
+	f->locking_position = -1;
+	f->target_position = -1;
+	f->kind = f->explain_kind = STMT_EMPTY;
+	if (tree->n_stmts == 0) {
+		f->tag = mem_strdup("");
+		f->node = mem_strdup("");
+		return 0;
+	}
+	if (read_statement(tree_inner(tree->stmts[0]->stmt), f, e) == -1) {
+		facts_release(f);
+		return -1;
+	}
+	return 0;
+}
+
+static void
+names_release(struct facts_names *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		free(v->v[i].schema);
+		free(v->v[i].name);
+	}
+	free(v->v);
+}
+
+void
+facts_release(struct facts *f)
+{
+	names_release(&f->reads);
+	names_release(&f->writes);
+	names_release(&f->functions);
+	for (size_t i = 0; i < f->nset_columns; i++)
+		free(f->set_columns[i]);
+	free(f->set_columns);
+	free(f->tag);
+	free(f->node);
+	free(f->opaque_node);
+	free(f->target_ref);
+	memset(f, 0, sizeof(*f));
+}

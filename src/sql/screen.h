@@ -1,0 +1,30 @@
+/* screen: what a statement must pass before any parser sees it */
+#ifndef AIRLOCK_SQL_SCREEN_H
+#define AIRLOCK_SQL_SCREEN_H
+
+#include <stddef.h>
+
+struct screen_limits {
+	size_t bytes_max;	  /* inclusive */
+	size_t operator_run_max;  /* operator characters in a row */
+	size_t comment_depth_max; /* comments in comments */
+};
+
+enum screen {
+	SCREEN_FINE,
+	SCREEN_TOO_LARGE,
+	SCREEN_NUL,
+	SCREEN_NOT_UTF8,
+	SCREEN_TOO_COMPLEX
+};
+
+/*
+ * One pass over the text, without looking at what it means.  PostgreSQL's
+ * scanner takes time that grows with the square of a run of operator
+ * characters, and of comments that open one behind another; comments' and
+ * literals' own text is not looked at.  Where it is not fine, says why.
+ */
+enum screen screen_text(const char *sql, size_t len,
+    const struct screen_limits *l, char *why, size_t size);
+
+#endif
