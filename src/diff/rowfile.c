@@ -1,0 +1,325 @@
+/* rowfile: one file of row images, appended to and read from where one likes */
+#include "diff/rowfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "diff/rowcursor.h"
+
+#define BUFFER_BYTES ((size_t)64 << 10)
+#define BUFFER_KEPT ((size_t)1 << 20) /* a larger one is given back */
+#define INDEX_ROWS 1024
+
+struct rowfile {
+	int fd;
+	struct text buf;  /* what follows `flushed` */
+	uint64_t flushed; /* bytes of whole rows in the file */
+	uint64_t rows;
+	uint64_t *index; /* where row 0, 1024, 2048 ... begins */
+	size_t nindex, index_size;
+	struct store_count *counts;
+	size_t ncounts, last; /* the count used last, most often the next */
+	struct digest *d;
+	struct seal *seal;
+};
+
+int
+rowfile_open(int dirfd, const char *name, struct rowfile **out, struct err *e)
+{
+	int fd = openat(dirfd, name,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct rowfile *f;
+
+	if (fd == -1)
+		return err_sys(e, "cannot make '%s'", name);
+	f = mem_new(sizeof(*f));
+	f->fd = fd;
+	f->d = digest_new();
+	f->seal = seal_new(dirfd);
+	*out = f;
+	return 0;
+}
+
+void
+rowfile_close(struct rowfile *f)
+{
+	if (f == NULL)
+		return;
+	close(f->fd);
+	text_release(&f->buf);
+	free(f->index);
+	for (size_t i = 0; i < f->ncounts; i++)
+		free(f->counts[i].table);
+	free(f->counts);
+	digest_free(f->d);
+	seal_free(f->seal);
+	free(f);
+}
+
+static bool
+is_count_of(const struct store_count *c, const char *table, bool collateral)
+{
+	return c->collateral == collateral && strcmp(c->table, table) == 0;
+}
+
+static struct store_count *
+count_of(struct rowfile *f, const char *table, bool collateral)
+{
+	size_t i = f->last;
+
+	if (i < f->ncounts && is_count_of(&f->counts[i], table, collateral))
+		return &f->counts[i];
+	for (i = 0; i < f->ncounts; i++)
+		if (is_count_of(&f->counts[i], table, collateral))
+			break;
+	if (i == f->ncounts) {
+		f->counts = mem_grow(f->counts, ++f->ncounts,
+		    sizeof(*f->counts));
+		memset(&f->counts[i], 0, sizeof(f->counts[i]));
+		f->counts[i].table = mem_strdup(table);
+		f->counts[i].collateral = collateral;
+	}
+	f->last = i;
+	return &f->counts[i];
+}
+
+/* The row appended to the buffer behind `before` bytes is here to stay. */
+static void
+keep(struct rowfile *f, size_t before)
+{
+	if (f->rows % INDEX_ROWS == 0) {
+		if (f->nindex == f->index_size) {
+			f->index_size = f->index_size != 0 ?
+			    2 * f->index_size :
+			    4;
+			f->index = mem_grow(f->index, f->index_size,
+			    sizeof(*f->index));
+		}
+		f->index[f->nindex++] = f->flushed + before;
+	}
+	f->rows++;
+}
+
+static void
+undo(struct rowfile *f, size_t before)
+{
+	f->buf.len = before;
+	if (f->buf.s != NULL)
+		f->buf.s[before] = '\0';
+}
+
+static char *
+add_number(char *p, uint64_t v, char behind)
+{
+	char digits[20];
+	size_t n = 0;
+
+	do
+		digits[n++] = (char)('0' + v % 10);
+	while ((v /= 10) != 0);
+	while (n > 0)
+		*p++ = digits[--n];
+	*p++ = behind;
+	return p;
+}
+
+static char *
+add_rowid(char *p, const struct rowid *r)
+{
+	p = add_number(p, r->leaf, ' ');
+	*p++ = '(';
+	p = add_number(p, r->block, ',');
+	p = add_number(p, r->item, ')');
+	*p++ = ' ';
+	return p;
+}
+
+#define TAIL_MAX 160 /* two places of at most 31 bytes, a hash, and more */
+
+static void
+add_tail(struct rowfile *f, const struct image *im,
+    const unsigned char hash[DIGEST_SIZE])
+{
+	char tail[TAIL_MAX], *p = tail;
+
+	*p++ = '\t';
+	p = add_rowid(p, &im->was);
+	p = add_rowid(p, &im->is);
+	text_hex(p, hash, DIGEST_SIZE);
+	p += DIGEST_HEX_SIZE - 1;
+	*p++ = '\n';
+	text_addn(&f->buf, tail, (size_t)(p - tail));
+}
+
+int
+rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
+    struct err *e)
+{
+	unsigned char hash[DIGEST_SIZE];
+	size_t before;
+
+	if (f->buf.len >= BUFFER_BYTES && rowfile_flush(f, e) == -1)
+		return -1;
+	before = f->buf.len;
+	image_hash(im, f->d, hash);
+	image_json(im, &f->buf);
+	add_tail(f, im, hash);
+	if (rowfile_bytes(f) > bytes_max) {
+		undo(f, before);
+		return err_set(e, ERR_LIMIT,
+		    "the rows changed take more than %llu bytes",
+		    (unsigned long long)bytes_max);
+	}
+	if (seal_add(f->seal, hash, e) == -1) {
+		undo(f, before);
+		return -1;
+	}
+	keep(f, before);
+	count_of(f, im->table, im->collateral)->n[im->op]++;
+	return 0;
+}
+
+void
+rowfile_note_unchanged(struct rowfile *f, const char *table, bool collateral)
+{
+	count_of(f, table, collateral)->unchanged++;
+}
+
+int
+rowfile_copy(struct rowfile *f, const struct rowline *l, struct err *e)
+{
+	struct text table = { 0 };
+	enum image_op op = IMAGE_INSERT;
+	bool collateral = false;
+	size_t before;
+	int r = -1;
+
+	if (f->buf.len >= BUFFER_BYTES && rowfile_flush(f, e) == -1)
+		return -1;
+	if (rowline_head(l, &table, &op, &collateral, e) == -1 ||
+	    seal_add(f->seal, l->hash, e) == -1)
+		goto out;
+	before = f->buf.len;
+	text_addn(&f->buf, l->line, l->len);
+	keep(f, before);
+	count_of(f, text_str(&table), collateral)->n[op]++;
+	r = 0;
+out:
+	text_release(&table);
+	return r;
+}
+
+int
+rowfile_flush(struct rowfile *f, struct err *e)
+{
+	size_t done = 0;
+
+	while (done < f->buf.len) {
+		ssize_t w = pwrite(f->fd, f->buf.s + done, f->buf.len - done,
+		    (off_t)(f->flushed + done));
+
+		if (w == -1 && errno == EINTR)
+			continue;
+		if (w <= 0) {
+			err_sys(e, "cannot write the rows of a change");
+			/* Gives back what a full disk had taken; the length
+			 * that counts is `flushed`. */
+			if (ftruncate(f->fd, (off_t)f->flushed) == -1)
+				return -1;
+			return -1;
+		}
+		done += (size_t)w;
+	}
+	f->flushed += done;
+	if (f->buf.size > BUFFER_KEPT)
+		text_release(&f->buf);
+	else
+		text_reset(&f->buf);
+	return 0;
+}
+
+int
+rowfile_sync(struct rowfile *f, struct err *e)
+{
+	if (rowfile_flush(f, e) == -1)
+		return -1;
+	if (fdatasync(f->fd) == -1)
+		return err_sys(e, "cannot sync the rows of a change");
+	return 0;
+}
+
+int
+rowfile_read(struct rowfile *f, uint64_t offset, void *p, size_t n, size_t *got,
+    struct err *e)
+{
+	ssize_t r;
+
+	if (f->buf.len > 0 && rowfile_flush(f, e) == -1)
+		return -1;
+	if (offset >= f->flushed) {
+		*got = 0;
+		return 0;
+	}
+	if (n > f->flushed - offset)
+		n = (size_t)(f->flushed - offset);
+	do
+		r = pread(f->fd, p, n, (off_t)offset);
+	while (r == -1 && errno == EINTR);
+	if (r == -1)
+		return err_sys(e, "cannot read the rows of a change");
+	if (r == 0)
+		return err_set(e, ERR_SYSTEM,
+		    "the rows of a change have been cut short");
+	*got = (size_t)r;
+	return 0;
+}
+
+uint64_t
+rowfile_rows(const struct rowfile *f)
+{
+	return f->rows;
+}
+
+uint64_t
+rowfile_bytes(const struct rowfile *f)
+{
+	return f->flushed + f->buf.len;
+}
+
+struct seal *
+rowfile_seal(struct rowfile *f)
+{
+	return f->seal;
+}
+
+size_t
+rowfile_counts(const struct rowfile *f, const struct store_count **out)
+{
+	*out = f->counts;
+	return f->ncounts;
+}
+
+int
+rowfile_find(struct rowfile *f, uint64_t n, uint64_t *offset, struct err *e)
+{
+	struct rowcursor c;
+	struct rowline l;
+	int r;
+
+	if (n >= f->rows) {
+		*offset = rowfile_bytes(f);
+		return 0;
+	}
+	rowcursor_init(&c, f);
+	r = rowcursor_seek(&c, f->index[n / INDEX_ROWS], e);
+	for (uint64_t i = n % INDEX_ROWS; r == 0 && i > 0; i--)
+		r = rowcursor_next(&c, &l, e) == 1 ? 0 : -1;
+	if (r == 0)
+		*offset = c.at;
+	rowcursor_release(&c);
+	return r;
+}

@@ -1,0 +1,307 @@
+/* seal: the digest that binds a decision to what was shown */
+#include "diff/seal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "diff/header.h"
+
+#define ROW DIGEST_SIZE
+#define RUN_BYTES ((size_t)SEAL_MEMORY_ROWS * ROW)
+#define MERGE_BYTES ((size_t)1 << 20) /* shared by all runs being merged */
+#define STEP_ROWS 32768
+
+/*
+ * Sorted hashes.  A run in the file is read through a window; the last run is
+ * the rows still in memory, whole.
+ */
+struct run {
+	uint64_t at;	     /* where the file goes on behind the window */
+	size_t left;	     /* rows in the file from there */
+	unsigned char *rows; /* the window */
+	size_t have, used;   /* rows in it, and how many are taken */
+};
+
+/* Runs by their next row, the smallest first (a binary heap). */
+struct merge {
+	struct run *runs;
+	struct run **heap;
+	size_t n;
+	unsigned char *windows;
+	size_t window; /* rows */
+};
+
+/*
+ * rows[0..n) are unsorted until they are spilled or merged; fd holds nruns
+ * sorted runs of SEAL_MEMORY_ROWS each.
+ */
+struct seal {
+	int dirfd, fd;
+	struct digest *d;
+	unsigned char *rows;
+	size_t n, size, nruns;
+	struct merge *merge; /* NULL between two digests */
+};
+
+struct seal *
+seal_new(int dirfd)
+{
+	struct seal *s = mem_new(sizeof(*s));
+
+	s->dirfd = dirfd;
+	s->fd = -1;
+	s->d = digest_new();
+	return s;
+}
+
+static void
+end_merge(struct seal *s)
+{
+	if (s->merge == NULL)
+		return;
+	free(s->merge->runs);
+	free(s->merge->heap);
+	free(s->merge->windows);
+	free(s->merge);
+	s->merge = NULL;
+}
+
+void
+seal_free(struct seal *s)
+{
+	if (s == NULL)
+		return;
+	end_merge(s);
+	if (s->fd != -1)
+		close(s->fd);
+	digest_free(s->d);
+	free(s->rows);
+	free(s);
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+	return memcmp(a, b, ROW);
+}
+
+static const char *
+tmpdir(void)
+{
+	const char *dir = getenv("TMPDIR");
+
+	return dir != NULL && *dir == '/' ? dir : "/tmp";
+}
+
+/* A file without a name; where the file system has no such thing, one whose
+ * name is gone at once. */
+static int
+open_unnamed(int dirfd)
+{
+	const char *dir = dirfd == -1 ? tmpdir() : ".";
+	unsigned char r[8];
+	char hex[2 * sizeof(r) + 1], *name;
+	int fd;
+
+	fd = openat(dirfd == -1 ? AT_FDCWD : dirfd, dir,
+	    O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd != -1 ||
+	    (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	mem_random(r, sizeof(r));
+	text_hex(hex, r, sizeof(r));
+	name = mem_printf("%s/seal-%s", dir, hex);
+	fd = openat(dirfd == -1 ? AT_FDCWD : dirfd, name,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd != -1)
+		unlinkat(dirfd == -1 ? AT_FDCWD : dirfd, name, 0);
+	free(name);
+	return fd;
+}
+
+/* Nothing has changed where this fails: the run is written at its place again
+ * the next time. */
+static int
+spill(struct seal *s, struct err *e)
+{
+	uint64_t at = (uint64_t)s->nruns * RUN_BYTES;
+	size_t done = 0;
+
+	if (s->fd == -1 && (s->fd = open_unnamed(s->dirfd)) == -1)
+		return err_sys(e, "cannot make a file for row hashes");
+	qsort(s->rows, s->n, ROW, by_bytes);
+	while (done < RUN_BYTES) {
+		ssize_t w = pwrite(s->fd, s->rows + done, RUN_BYTES - done,
+		    (off_t)(at + done));
+
+		if (w == -1 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return err_sys(e, "cannot write row hashes");
+		done += (size_t)w;
+	}
+	s->nruns++;
+	s->n = 0;
+	return 0;
+}
+
+int
+seal_add(struct seal *s, const unsigned char hash[DIGEST_SIZE], struct err *e)
+{
+	end_merge(s);
+	if (s->n == SEAL_MEMORY_ROWS && spill(s, e) == -1)
+		return -1;
+	if (s->n == s->size) {
+		s->size = s->size != 0 ? 2 * s->size : 16;
+		s->rows = mem_grow(s->rows, s->size, ROW);
+	}
+	memcpy(s->rows + s->n * ROW, hash, ROW);
+	s->n++;
+	return 0;
+}
+
+/* Makes the next row of the run stand in its window; *more is false at the
+ * run's end. */
+static int
+fill(struct seal *s, struct run *r, bool *more, struct err *e)
+{
+	size_t want = r->left < s->merge->window ? r->left : s->merge->window;
+	size_t done = 0;
+
+	*more = true;
+	if (r->used < r->have)
+		return 0;
+	*more = want > 0;
+	while (done < want * ROW) {
+		ssize_t got = pread(s->fd, r->rows + done, want * ROW - done,
+		    (off_t)(r->at + done));
+
+		if (got == -1 && errno == EINTR)
+			continue;
+		if (got == -1)
+			return err_sys(e, "cannot read row hashes");
+		if (got == 0)
+			return err_set(e, ERR_SYSTEM,
+			    "the file of row hashes has been cut short");
+		done += (size_t)got;
+	}
+	r->at += done;
+	r->left -= want;
+	r->have = want;
+	r->used = 0;
+	return 0;
+}
+
+static const unsigned char *
+next_row(const struct run *r)
+{
+	return r->rows + r->used * ROW;
+}
+
+static void
+sink(struct merge *m, size_t i)
+{
+	for (;;) {
+		size_t least = i, child = 2 * i + 1;
+		struct run *r;
+
+		for (size_t c = child; c < m->n && c < child + 2; c++)
+			if (memcmp(next_row(m->heap[c]),
+				next_row(m->heap[least]), ROW) < 0)
+				least = c;
+		if (least == i)
+			return;
+		r = m->heap[i];
+		m->heap[i] = m->heap[least];
+		m->heap[least] = r;
+		i = least;
+	}
+}
+
+static void
+open_runs(struct seal *s, struct merge *m)
+{
+	for (size_t i = 0; i < s->nruns; i++) {
+		m->runs[i].at = (uint64_t)i * RUN_BYTES;
+		m->runs[i].left = SEAL_MEMORY_ROWS;
+		m->runs[i].rows = m->windows + i * m->window * ROW;
+	}
+	m->runs[s->nruns].rows = s->rows;
+	m->runs[s->nruns].have = s->n;
+}
+
+static int
+begin_merge(struct seal *s, const json_t *header, struct err *e)
+{
+	struct merge *m;
+	bool more;
+
+	digest_reset(s->d);
+	if (header_hash(header, s->d, e) == -1)
+		return -1;
+	digest_u64(s->d, (uint64_t)s->nruns * SEAL_MEMORY_ROWS + s->n);
+	if (s->n > 0)
+		qsort(s->rows, s->n, ROW, by_bytes);
+	s->merge = m = mem_new(sizeof(*m));
+	m->runs = mem_array(s->nruns + 1, sizeof(*m->runs));
+	m->heap = mem_array(s->nruns + 1, sizeof(struct run *));
+	m->window = MERGE_BYTES / ROW / (s->nruns + 1) + 1;
+	m->windows = mem_array(s->nruns * m->window, ROW);
+	open_runs(s, m);
+	for (size_t i = 0; i <= s->nruns; i++) {
+		if (fill(s, &m->runs[i], &more, e) == -1)
+			return -1;
+		if (more)
+			m->heap[m->n++] = &m->runs[i];
+	}
+	for (size_t i = m->n; i-- > 0;)
+		sink(m, i);
+	return 0;
+}
+
+/* Feeds at most STEP_ROWS rows, in order, into the digest. */
+static int
+merge_some(struct seal *s, struct err *e)
+{
+	struct merge *m = s->merge;
+
+	for (size_t i = 0; i < STEP_ROWS && m->n > 0; i++) {
+		struct run *r = m->heap[0];
+		bool more;
+
+		digest_bytes(s->d, next_row(r), ROW);
+		r->used++;
+		if (fill(s, r, &more, e) == -1)
+			return -1;
+		if (!more)
+			m->heap[0] = m->heap[--m->n];
+		sink(m, 0);
+	}
+	return 0;
+}
+
+int
+seal_step(struct seal *s, const json_t *header, char out[DIGEST_HEX_SIZE],
+    struct err *e)
+{
+	unsigned char sum[DIGEST_SIZE];
+
+	if ((s->merge == NULL && begin_merge(s, header, e) == -1) ||
+	    merge_some(s, e) == -1) {
+		end_merge(s);
+		return -1;
+	}
+	if (s->merge->n > 0)
+		return 1;
+	end_merge(s);
+	digest_end(s->d, sum);
+	text_hex(out, sum, sizeof(sum));
+	return 0;
+}

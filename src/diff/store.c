@@ -1,0 +1,388 @@
+/* store: the file of row images of one change, written as they stream in */
+#include "diff/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "diff/fold.h"
+#include "diff/rowcursor.h"
+#include "diff/rowfile.h"
+
+#define ID_PREFIX "chg_"
+#define ID_DIGITS 10
+#define ROWS "rows.ndjson"
+#define ROWS_NEXT "rows.next"	  /* what is to be folded in */
+#define ROWS_FOLDED "rows.folded" /* what is to be the store */
+
+/* now: the rows that stand; next and places: only while folding. */
+struct store {
+	char *id;
+	int dirfd; /* changes/<id>/ */
+	uint64_t bytes_max;
+	bool named; /* the directories are on the disk as they are */
+	struct rowfile *now, *next;
+	struct placemap *places; /* `is` of each row of now */
+};
+
+/* It becomes a path component. */
+static bool
+is_id(const char *id)
+{
+	size_t n = strlen(ID_PREFIX);
+
+	return text_starts_with(id, ID_PREFIX) &&
+	    strspn(id + n, "0123456789abcdef") == ID_DIGITS &&
+	    id[n + ID_DIGITS] == '\0';
+}
+
+int
+store_open(int dirfd, const char *id, uint64_t bytes_max, struct store **out,
+    struct err *e)
+{
+	struct rowfile *rows = NULL;
+	struct store *s;
+	int fd = -1;
+
+	if (!is_id(id))
+		return err_set(e, ERR_INPUT, "not the id of a change: '%.40s'",
+		    id);
+	if (mkdirat(dirfd, id, 0700) == -1)
+		return err_sys(e, "cannot make the directory of '%s'", id);
+	fd = openat(dirfd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1) {
+		err_sys(e, "cannot open the directory of '%s'", id);
+		goto fail;
+	}
+	if (rowfile_open(fd, ROWS, &rows, e) == -1)
+		goto fail;
+	s = mem_new(sizeof(*s));
+	s->id = mem_strdup(id);
+	s->dirfd = fd;
+	s->bytes_max = bytes_max;
+	s->now = rows;
+	*out = s;
+	return 0;
+fail:
+	if (fd != -1)
+		close(fd);
+	unlinkat(dirfd, id, AT_REMOVEDIR);
+	return -1;
+}
+
+static int
+open_parent(const struct store *s)
+{
+	return openat(s->dirfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void
+remove_name(int dirfd, const char *name, int flags)
+{
+	if (unlinkat(dirfd, name, flags) == -1 && errno != ENOENT)
+		log_warn("cannot remove '%s'", name);
+}
+
+void
+store_close(struct store *s, bool remove)
+{
+	struct err e = ERR_INIT;
+	int parent;
+
+	if (s == NULL)
+		return;
+	store_fold_abort(s);
+	if (!remove && rowfile_flush(s->now, &e) == -1)
+		log_warnx("%s: %s", s->id, e.text);
+	rowfile_close(s->now);
+	if (remove && (parent = open_parent(s)) != -1) {
+		remove_name(s->dirfd, ROWS, 0);
+		remove_name(parent, s->id, AT_REMOVEDIR);
+		close(parent);
+	}
+	close(s->dirfd);
+	free(s->id);
+	free(s);
+}
+
+int
+store_add(struct store *s, const struct image *im, struct err *e)
+{
+	uint64_t standing;
+
+	if (s->next == NULL)
+		return rowfile_add(s->now, im, s->bytes_max, e);
+	standing = rowfile_bytes(s->now);
+	return rowfile_add(s->next, im,
+	    s->bytes_max > standing ? s->bytes_max - standing : 0, e);
+}
+
+uint64_t
+store_rows(const struct store *s)
+{
+	return rowfile_rows(s->now);
+}
+
+uint64_t
+store_bytes(const struct store *s)
+{
+	return rowfile_bytes(s->now);
+}
+
+/* A file is there after a crash only if its directory has been synced too. */
+static int
+sync_names(struct store *s, struct err *e)
+{
+	int parent = open_parent(s), r = 0;
+
+	if (parent == -1)
+		return err_sys(e, "cannot open the directory of changes");
+	if (fsync(s->dirfd) == -1 || fsync(parent) == -1)
+		r = err_sys(e, "cannot sync the directory of '%s'", s->id);
+	close(parent);
+	s->named = r == 0;
+	return r;
+}
+
+int
+store_flush(struct store *s, bool sync, struct err *e)
+{
+	if (!sync)
+		return rowfile_flush(s->now, e);
+	if (rowfile_sync(s->now, e) == -1)
+		return -1;
+	return s->named ? 0 : sync_names(s, e);
+}
+
+int
+store_seal_step(struct store *s, const json_t *header,
+    char out[DIGEST_HEX_SIZE], struct err *e)
+{
+	return seal_step(rowfile_seal(s->now), header, out, e);
+}
+
+size_t
+store_counts(const struct store *s, const struct store_count **out)
+{
+	return rowfile_counts(s->now, out);
+}
+
+int
+store_find(struct store *s, uint64_t n, uint64_t *offset, struct err *e)
+{
+	return rowfile_find(s->now, n, offset, e);
+}
+
+int
+store_read(struct store *s, uint64_t offset, store_row *row, void *arg,
+    uint64_t *next, struct err *e)
+{
+	struct rowcursor c;
+	struct rowline l;
+	int r;
+
+	rowcursor_init(&c, s->now);
+	if ((r = rowcursor_seek(&c, offset, e)) == 0) {
+		while ((r = rowcursor_next(&c, &l, e)) == 1)
+			if (!row(arg, l.line, l.json_len))
+				break;
+	}
+	if (r != -1)
+		*next = c.at;
+	rowcursor_release(&c);
+	return r == -1 ? -1 : 0;
+}
+
+/* Remembers where each row that stands has ended up. */
+static int
+map_places(struct store *s, struct err *e)
+{
+	struct rowcursor c;
+	struct rowline l;
+	int r;
+
+	rowcursor_init(&c, s->now);
+	while ((r = rowcursor_next(&c, &l, e)) == 1)
+		if (l.is.leaf != 0)
+			placemap_at(s->places, &l.is, true);
+	rowcursor_release(&c);
+	return r;
+}
+
+int
+store_fold_begin(struct store *s, uint64_t rows_max, struct err *e)
+{
+	if (s->next != NULL)
+		return err_set(e, ERR_BUG, "a fold is open");
+	if (store_rows(s) > rows_max)
+		return err_set(e, ERR_LIMIT,
+		    "the change holds %llu rows, and a statement can be added "
+		    "to %llu at most",
+		    (unsigned long long)store_rows(s),
+		    (unsigned long long)rows_max);
+	if (rowfile_open(s->dirfd, ROWS_NEXT, &s->next, e) == -1)
+		return -1;
+	s->places = placemap_new(store_rows(s));
+	if (map_places(s, e) == -1) {
+		store_fold_abort(s);
+		return -1;
+	}
+	return 0;
+}
+
+void
+store_fold_abort(struct store *s)
+{
+	if (s->next == NULL)
+		return;
+	rowfile_close(s->next);
+	s->next = NULL;
+	placemap_free(s->places);
+	s->places = NULL;
+	remove_name(s->dirfd, ROWS_NEXT, 0);
+}
+
+/* Notes for each standing row that goes on where its new row is (offset + 1,
+ * as 0 says that it does not). */
+static int
+link_rows(struct store *s, struct err *e)
+{
+	struct rowcursor c;
+	struct rowline l;
+	int r;
+
+	rowcursor_init(&c, s->next);
+	while ((r = rowcursor_next(&c, &l, e)) == 1) {
+		uint64_t *at = l.was.leaf == 0 ?
+		    NULL :
+		    placemap_at(s->places, &l.was, false);
+
+		if (at != NULL && *at != 0)
+			r = err_set(e, ERR_BUG,
+			    "two new rows go on from one row");
+		else if (at != NULL)
+			*at = l.at + 1;
+		if (r == -1)
+			break;
+	}
+	rowcursor_release(&c);
+	return r;
+}
+
+static int
+write_folded(struct rowfile *to, struct fold *f, const struct rowline *then,
+    const struct rowline *now, struct err *e)
+{
+	enum fold_result result = FOLD_NOTHING;
+
+	if (fold_rows(f, then, now, &result, e) == -1)
+		return -1;
+	if (result == FOLD_ROW)
+		return rowfile_add(to, &f->im, UINT64_MAX, e);
+	if (result == FOLD_UNCHANGED)
+		rowfile_note_unchanged(to, f->im.table, f->im.collateral);
+	return 0;
+}
+
+/* The rows that stood, each with what became of it, in their order. */
+static int
+write_standing(struct store *s, struct rowfile *to, struct err *e)
+{
+	struct rowcursor then, now;
+	struct rowline old, new;
+	struct fold f = { 0 };
+	int r;
+
+	rowcursor_init(&then, s->now);
+	rowcursor_init(&now, s->next);
+	while ((r = rowcursor_next(&then, &old, e)) == 1) {
+		uint64_t *at = old.is.leaf == 0 ?
+		    NULL :
+		    placemap_at(s->places, &old.is, false);
+
+		if (at == NULL || *at == 0)
+			r = rowfile_copy(to, &old, e);
+		else if (rowcursor_seek(&now, *at - 1, e) == -1 ||
+		    (r = rowcursor_next(&now, &new, e)) == -1)
+			r = -1;
+		else
+			r = r == 1 ?
+			    write_folded(to, &f, &old, &new, e) :
+			    err_set(e, ERR_BUG, "a new row is gone");
+		if (r == -1)
+			break;
+	}
+	fold_release(&f);
+	rowcursor_release(&then);
+	rowcursor_release(&now);
+	return r;
+}
+
+/* The rows that were met for the first time. */
+static int
+write_new(struct store *s, struct rowfile *to, struct err *e)
+{
+	struct rowcursor c;
+	struct rowline l;
+	int r;
+
+	rowcursor_init(&c, s->next);
+	while ((r = rowcursor_next(&c, &l, e)) == 1) {
+		if (l.was.leaf != 0 && placemap_at(s->places, &l.was, false))
+			continue;
+		if (rowfile_copy(to, &l, e) == -1) {
+			r = -1;
+			break;
+		}
+	}
+	rowcursor_release(&c);
+	return r;
+}
+
+/* Counts of "unchanged" of earlier folds stay. */
+static void
+carry_unchanged(const struct store *s, struct rowfile *to)
+{
+	const struct store_count *c;
+	size_t n = rowfile_counts(s->now, &c);
+
+	for (size_t i = 0; i < n; i++)
+		for (uint64_t k = 0; k < c[i].unchanged; k++)
+			rowfile_note_unchanged(to, c[i].table, c[i].collateral);
+}
+
+int
+store_fold_end(struct store *s, struct err *e)
+{
+	struct rowfile *to = NULL;
+
+	if (s->next == NULL)
+		return err_set(e, ERR_BUG, "no fold is open");
+	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1)
+		goto fail;
+	if (link_rows(s, e) == -1 || write_standing(s, to, e) == -1 ||
+	    write_new(s, to, e) == -1 || rowfile_flush(to, e) == -1)
+		goto fail;
+	carry_unchanged(s, to);
+	if (renameat(s->dirfd, ROWS_FOLDED, s->dirfd, ROWS) == -1) {
+		err_sys(e, "cannot rename the folded rows");
+		goto fail;
+	}
+	store_fold_abort(s);
+	rowfile_close(s->now);
+	s->now = to;
+	s->named = false;
+	return 0;
+fail:
+	if (to != NULL) {
+		rowfile_close(to);
+		remove_name(s->dirfd, ROWS_FOLDED, 0);
+	}
+	store_fold_abort(s);
+	return -1;
+}
