@@ -76,6 +76,7 @@ static const struct revision *
 open_modern(const struct rpc_message *m, const json_t *meta, json_t **refusal)
 {
 	const json_t *version = json_object_get(meta, META "protocolVersion");
+	const char *name = rpc_text(meta, META "protocolVersion");
 	const struct revision *r;
 
 	if (!json_is_string(version)) {
@@ -90,7 +91,7 @@ open_modern(const struct rpc_message *m, const json_t *meta, json_t **refusal)
 		    "clientCapabilities (an object).", NULL);
 		return NULL;
 	}
-	r = revision_by_name(json_string_value(version));
+	r = name != NULL ? revision_by_name(name) : NULL;
 	if (r != NULL && r->era == ERA_MODERN)
 		return r;
 	*refusal = not_served(m->id, version);
