@@ -420,13 +420,30 @@ on_closed(void *arg, const char *why)
 }
 
 static bool
-may_connect(const struct agent_options *o, uid_t uid)
+is_of_agent(const struct agent_options *o, uid_t uid)
 {
 	if (uid == geteuid())
 		return true;
 	for (size_t i = 0; i < o->nuids; i++)
 		if (o->uids[i] == uid)
 			return true;
+	return false;
+}
+
+/* A client that the guard does not know could pass for an operator. */
+static bool
+may_connect(const struct mcp_server *s, const struct peer *peer)
+{
+	const char *name = s->agent->o->name;
+
+	if (!is_of_agent(s->agent->o, peer->uid))
+		log_warnx("agent '%s': uid %u (pid %d) may not connect", name,
+		    (unsigned)peer->uid, (int)peer->pid);
+	else if (!guard_saw_client(gate_guard(s->gate), peer))
+		log_warnx("agent '%s': pid %d cannot be recorded as the "
+		    "agent's, and is closed", name, (int)peer->pid);
+	else
+		return true;
 	return false;
 }
 
@@ -448,15 +465,12 @@ on_connection(void *arg, int fd, struct peer *peer)
 	struct mcp_server *s = arg;
 	struct conn *c;
 
-	if (!may_connect(s->agent->o, peer->uid)) {
-		log_warnx("agent '%s': uid %u (pid %d) may not connect",
-		    s->agent->o->name, (unsigned)peer->uid, (int)peer->pid);
+	if (!may_connect(s, peer)) {
 		close(fd);
 		peer_release(peer);
 		listener_left(s->listener);
 		return;
 	}
-	guard_saw_client(gate_guard(s->gate), peer);
 	log_debug("agent '%s': pid %d has come", s->agent->o->name,
 	    (int)peer->pid);
 	c = mem_new(sizeof(*c));
@@ -469,7 +483,7 @@ on_connection(void *arg, int fd, struct peer *peer)
 }
 
 /* Whoever is named only by uid comes in by the world's permission and is judged
- * by may_connect. */
+ * by is_of_agent. */
 static mode_t
 socket_mode(const struct agent_options *o)
 {
