@@ -18,7 +18,7 @@ WARN     = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 HARDEN   = -fstack-protector-strong -fPIE -D_FORTIFY_SOURCE=2
 CFLAGS  ?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -Isrc $(PKG_CFLAGS)
-LDLIBS   = $(PKG_LIBS) -lpg_query -linih
+LDLIBS   = $(PKG_LIBS) -lpg_query -linih -lm
 LDHARDEN = -pie -Wl,-z,relro,-z,now
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
            -fno-sanitize-recover=all
