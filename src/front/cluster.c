@@ -92,8 +92,7 @@ open_files(const struct statedir *s, struct cluster *c, struct err *e)
 
 /* A small file at once, below embedded/. */
 static int
-write_file(struct cluster *c, const char *name, const char *text,
-    struct err *e)
+write_file(struct cluster *c, const char *name, const char *text, struct err *e)
 {
 	int fd = openat(c->fd, name,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -117,8 +116,10 @@ run_initdb(struct cluster *c, const char *data, struct err *e)
 	const char *argv[] = { program, "-D", data, "-U", CLUSTER_SUPERUSER,
 		"--auth=peer", "--encoding=UTF8", "--locale=C.UTF-8",
 		"--no-instructions", NULL };
-	const struct child_options o = { .argv = argv, .input = -1,
-		.output = c->log_fd, .death_signal = SIGTERM };
+	const struct child_options o = { .argv = argv,
+		.input = -1,
+		.output = c->log_fd,
+		.death_signal = SIGTERM };
 	int r = child_run(&o, INITDB_MS, e);
 
 	free(program);
@@ -158,12 +159,13 @@ make(struct cluster *c, struct err *e)
 		    "PostgreSQL's initdb and peer authentication need",
 		    (unsigned)geteuid());
 	else if (strpbrk(pw->pw_name, "\" \t") != NULL)
-		err_set(e, ERR_UNFIT, "login name '%s' cannot be written in "
-				      "pg_ident.conf",
+		err_set(e, ERR_UNFIT,
+		    "login name '%s' cannot be written in "
+		    "pg_ident.conf",
 		    pw->pw_name);
 	else if (remove_tree(fresh, e) == 0 && remove_tree(c->data, e) == 0 &&
-	    run_initdb(c, fresh, e) == 0 &&
-	    write_access(c, pw->pw_name, e) == 0) {
+		 run_initdb(c, fresh, e) == 0 &&
+		 write_access(c, pw->pw_name, e) == 0) {
 		r = renameat(c->fd, "data.new", c->fd, "data");
 		if (r == -1)
 			err_sys(e, "cannot rename '%s'", fresh);
@@ -266,8 +268,8 @@ cluster_is_ready(const struct cluster *c, pid_t pid)
 	char text[PID_FILE_SIZE];
 
 	return read_pid_file(c, text) &&
-	    strtol(line_of(text, PID_LINE_PID), NULL, 10) == pid &&
-	    text_starts_with(line_of(text, PID_LINE_STATUS), "ready");
+	       strtol(line_of(text, PID_LINE_PID), NULL, 10) == pid &&
+	       text_starts_with(line_of(text, PID_LINE_STATUS), "ready");
 }
 
 int
@@ -279,8 +281,10 @@ cluster_serve(struct cluster *c, struct child *out, struct err *e)
 		"listen_addresses=", "-c", sockets, "-c",
 		"unix_socket_permissions=0700", "-c", "logging_collector=off",
 		"-c", "cluster_name=airlock", NULL };
-	const struct child_options o = { .argv = argv, .input = -1,
-		.output = c->log_fd, .death_signal = SIGINT, /* a fast stop */
+	const struct child_options o = { .argv = argv,
+		.input = -1,
+		.output = c->log_fd,
+		.death_signal = SIGINT, /* a fast stop */
 		.session = true };
 	int r = child_start(&o, out, e);
 
@@ -328,8 +332,8 @@ stop_by_pid(pid_t pid, int pidfd, struct err *e)
 static int
 disown(struct cluster *c, const char *text, struct err *e)
 {
-	char *now = mem_printf("%d%s", (int)getpid(),
-	    text + strcspn(text, "\n"));
+	char *now =
+	    mem_printf("%d%s", (int)getpid(), text + strcspn(text, "\n"));
 	int r = write_file(c, "data/postmaster.pid", now, e);
 
 	free(now);
@@ -371,8 +375,10 @@ psql(struct cluster *c, const char *database, const char *file, int input,
 	const char *argv[] = { program, "-X", "-q", "-v", "ON_ERROR_STOP=1",
 		"-w", "-h", c->run, "-p", CLUSTER_PORT, "-U", CLUSTER_SUPERUSER,
 		"-d", database, from, NULL };
-	const struct child_options o = { .argv = argv, .input = input,
-		.output = c->log_fd, .death_signal = SIGTERM };
+	const struct child_options o = { .argv = argv,
+		.input = input,
+		.output = c->log_fd,
+		.death_signal = SIGTERM };
 	int r = child_run(&o, timeout_ms, e);
 
 	free(program);
@@ -409,14 +415,14 @@ cluster_set_up(struct cluster *c, const char *init_file, struct err *e)
 	    run_sql(c, CLUSTER_DATABASE, text_str(&logins), e) != 0)
 		err_wrap(e, "setting up the embedded database");
 	else if (init_file != NULL &&
-	    psql(c, CLUSTER_DATABASE, init_file, -1, INIT_FILE_MS, e) != 0)
+		 psql(c, CLUSTER_DATABASE, init_file, -1, INIT_FILE_MS, e) != 0)
 		err_wrap(e, "init file '%s' failed", init_file);
 	else if (run_sql(c, CLUSTER_DATABASE, text_str(&everything), e) != 0)
 		err_wrap(e, "granting in the embedded database");
 	else if (write_file(c, "ready", "1\n", e) == 0) {
 		c->is_new = false;
-		r = fsync(c->fd) == 0 ? 0 : err_sys(e, "cannot sync '%s'",
-						c->path);
+		r = fsync(c->fd) == 0 ? 0
+		                      : err_sys(e, "cannot sync '%s'", c->path);
 	}
 	text_release(&logins);
 	text_release(&everything);

@@ -108,8 +108,8 @@ find_operator(struct config *c, const char *name, void **target, struct err *e)
 	if (g->noperators == OPERATORS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d operators",
 		    OPERATORS_MAX);
-	g->operators = mem_grow(g->operators, g->noperators + 1,
-	    sizeof(*g->operators));
+	g->operators =
+	    mem_grow(g->operators, g->noperators + 1, sizeof(*g->operators));
 	o = &g->operators[g->noperators++];
 	*o = (struct operator_options){ .name = mem_strdup(name),
 		.uid = (uid_t)-1,
@@ -154,11 +154,11 @@ config_find(struct config *c, const char *kind, const char *name,
 	enum config_section s = config_section_by_name(kind, &near);
 
 	if (s == SECTION_N)
-		return err_set(e, ERR_INPUT,
-		    "unknown section [%.40s]; %s%s%s", kind,
+		return err_set(e, ERR_INPUT, "unknown section [%.40s]; %s%s%s",
+		    kind,
 		    near != NULL ? "did you mean [" : "there are [airlock], ",
-		    near != NULL ? near :
-				   "[database NAME], [agent NAME], [operator "
+		    near != NULL ? near
+				 : "[database NAME], [agent NAME], [operator "
 				   "NAME",
 		    near != NULL ? "]?" : "]");
 	if (s == SECTION_AIRLOCK && name != NULL)
@@ -186,8 +186,8 @@ unknown_key(enum config_section s, const char *key, const char *near,
 				    config_keys[i].name);
 		err_set(e, ERR_INPUT, "unknown key '%.40s' in [%s]; %s%.300s",
 		    key, section_name[s],
-		    s == SECTION_AIRLOCK ? "see airlockd.conf(5)" :
-					   "there are ",
+		    s == SECTION_AIRLOCK ? "see airlockd.conf(5)"
+					 : "there are ",
 		    s == SECTION_AIRLOCK ? "" : text_str(&t));
 		text_release(&t);
 		return -1;

@@ -15,7 +15,7 @@
 /* Owns everything that gate_options lends. */
 struct config {
 	struct gate_options gate;
-	bool embedded;	    /* database.writer_dsn was CONFIG_EMBEDDED */
+	bool embedded;      /* database.writer_dsn was CONFIG_EMBEDDED */
 	char *init_file;    /* for embedded */
 	char *state_dir;    /* gate.state_dir lends it */
 	char *runtime_dir;  /* NULL: run/ in the state directory */
@@ -41,12 +41,14 @@ int config_set(struct config *c, const char *section, const char *name,
 /* After file and flags: fills what is missing, checks what must fit. */
 int config_finish(struct config *c, struct err *e) MUST_CHECK;
 /* Puts what the environment and the service file say (PGPASSWORD, PGSERVICE,
- * ...) into every connection string, so that the environment can be scrubbed. */
+ * ...) into every connection string, so that the environment can be scrubbed.
+ */
 int config_resolve(struct config *c, struct err *e) MUST_CHECK;
 /* Prints a file that reads back to the same; secrets as "********". */
 void config_print(const struct config *c, FILE *out);
-/* Appends one line for each uid that stands on both sides of the wall: an agent's
- * and a decider's or airlockd's own, and what its processes could then do. */
+/* Appends one line for each uid that stands on both sides of the wall: an
+ * agent's and a decider's or airlockd's own, and what its processes could then
+ * do. */
 void config_overlaps(const struct config *c, struct text *out);
 /*
  * Takes over into both `read` (as read at the last start or reload) and

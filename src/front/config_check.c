@@ -36,14 +36,13 @@ fill(struct config *c, struct err *e)
 
 	if (g->database.name == NULL)
 		g->database.name = mem_strdup(DATABASE_NAME);
-	if (g->nagents == 0 &&
-	    config_set(c, "agent", AGENT_NAME, "access",
-		access_name[ACCESS_DATA], e) != 0)
+	if (g->nagents == 0 && config_set(c, "agent", AGENT_NAME, "access",
+				   access_name[ACCESS_DATA], e) != 0)
 		return -1;
 	if (g->noperators == 0 && fill_operator(c, e) != 0)
 		return -1;
 	c->embedded = g->database.writer_dsn != NULL &&
-	    strcmp(g->database.writer_dsn, CONFIG_EMBEDDED) == 0;
+	              strcmp(g->database.writer_dsn, CONFIG_EMBEDDED) == 0;
 	g->parser.statement_bytes_max = g->limits.statement_bytes_max;
 	g->guard.hosts = c->guard_hosts;
 	g->state_dir = c->state_dir;
@@ -180,10 +179,11 @@ void
 config_overlaps(const struct config *c, struct text *out)
 {
 	const struct gate_options *g = &c->gate;
-	const char *left = g->guard.mode == GUARD_OFF ?
-	    "nothing keeps the agent from deciding" :
-	    "only operator_guard, which is no wall, keeps the agent from "
-	    "deciding";
+	const char *left =
+	    g->guard.mode == GUARD_OFF
+		? "nothing keeps the agent from deciding"
+		: "only operator_guard, which is no wall, keeps the agent from "
+		  "deciding";
 
 	for (size_t i = 0; i < g->nagents; i++) {
 		const struct agent_options *a = &g->agents[i];
@@ -228,8 +228,7 @@ walk(struct config *c, each_section *each, void *arg)
 /* Resolving. */
 
 static int
-resolve(enum config_section s, const char *name UNUSED, void *target,
-    void *arg)
+resolve(enum config_section s, const char *name UNUSED, void *target, void *arg)
 {
 	for (size_t i = 0; i < config_nkeys; i++) {
 		const struct config_key *k = &config_keys[i];
@@ -262,8 +261,7 @@ print(enum config_section s, const char *name, void *target, void *arg)
 	FILE *out = arg;
 
 	fprintf(out, "%s[%s%s%s]\n", s != SECTION_AIRLOCK ? "\n" : "",
-	    section_name[s], name != NULL ? " " : "",
-	    name != NULL ? name : "");
+	    section_name[s], name != NULL ? " " : "", name != NULL ? name : "");
 	for (size_t i = 0; i < config_nkeys; i++) {
 		const struct config_key *k = &config_keys[i];
 		struct text t = { 0 };
@@ -300,9 +298,9 @@ twin(struct config *c, enum config_section s, const char *name)
 {
 	struct gate_options *g = &c->gate;
 
-	if (s == SECTION_AIRLOCK || (s == SECTION_DATABASE &&
-					g->database.name != NULL &&
-					strcmp(g->database.name, name) == 0))
+	if (s == SECTION_AIRLOCK ||
+	    (s == SECTION_DATABASE && g->database.name != NULL &&
+		strcmp(g->database.name, name) == 0))
 		return c;
 	for (size_t i = 0; s == SECTION_AGENT && i < g->nagents; i++)
 		if (strcmp(g->agents[i].name, name) == 0)

@@ -50,8 +50,9 @@ note(struct source *s, const char *what, struct err *e)
 {
 	for (size_t i = 0; i < s->nseen; i++)
 		if (strcmp(s->seen[i].what, what) == 0) {
-			err_set(e, ERR_INPUT, "%.100s is given twice (first "
-					      "in line %d)",
+			err_set(e, ERR_INPUT,
+			    "%.100s is given twice (first "
+			    "in line %d)",
 			    what, s->seen[i].line);
 			return false;
 		}
@@ -175,8 +176,7 @@ one_key(void *user, const char *section UNUSED, const char *key,
 	    s->name != NULL ? " " : "", s->name != NULL ? s->name : "");
 	first = note(s, what, &e);
 	free(what);
-	if (!first ||
-	    config_set(s->c, s->kind, s->name, key, value, &e) != 0) {
+	if (!first || config_set(s->c, s->kind, s->name, key, value, &e) != 0) {
 		fail(s, &e);
 		return 0;
 	}
@@ -209,8 +209,11 @@ int
 config_read_text(struct config *c, const char *path, const char *text,
     size_t len, bool *secret, struct err *e)
 {
-	struct source s = { .c = c, .path = path, .p = text,
-		.end = text + len, .e = e };
+	struct source s = { .c = c,
+		.path = path,
+		.p = text,
+		.end = text + len,
+		.e = e };
 
 	if (!text_is_utf8(text, len) || memchr(text, '\0', len) != NULL)
 		return err_set(e, ERR_INPUT, "%s: not UTF-8 text", path);
@@ -233,8 +236,8 @@ check_mode(const char *path, const struct stat *st, bool secret, struct err *e)
 {
 	uid_t me = geteuid();
 	/* root's file may reach us by its group, as PostgreSQL's keys may */
-	mode_t readers = st->st_uid == 0 && me != 0 ? S_IROTH :
-						      S_IRGRP | S_IROTH;
+	mode_t readers =
+	    st->st_uid == 0 && me != 0 ? S_IROTH : S_IRGRP | S_IROTH;
 
 	if (!S_ISREG(st->st_mode))
 		return err_set(e, ERR_INPUT, "'%s' is not a regular file",
@@ -292,8 +295,8 @@ config_read(struct config *c, const char *path, struct err *e)
 	if (fstat(fd, &st) == -1)
 		err_sys(e, "cannot look at '%s'", path);
 	else if (check_mode(path, &st, false, e) == 0 &&
-	    slurp(fd, path, &text, &len, e) == 0 &&
-	    config_read_text(c, path, text, len, &secret, e) == 0)
+		 slurp(fd, path, &text, &len, e) == 0 &&
+		 config_read_text(c, path, text, len, &secret, e) == 0)
 		r = check_mode(path, &st, secret, e);
 	close(fd);
 	if (text != NULL)

@@ -180,8 +180,7 @@ distance(const char *a, const char *b)
 }
 
 static void
-nearer(const char *name, const char *candidate, size_t *best,
-    const char **near)
+nearer(const char *name, const char *candidate, size_t *best, const char **near)
 {
 	size_t d = distance(name, candidate);
 

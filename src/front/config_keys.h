@@ -12,9 +12,9 @@
 enum config_section {
 	SECTION_AIRLOCK,  /* one; keys are in struct config */
 	SECTION_DATABASE, /* one for now; in struct config too */
-	SECTION_AGENT,	  /* each name one struct agent_options */
+	SECTION_AGENT,    /* each name one struct agent_options */
 	SECTION_OPERATOR, /* each name one struct operator_options */
-	SECTION_TABLE,	  /* no key yet */
+	SECTION_TABLE,    /* no key yet */
 	SECTION_N
 };
 extern const char *const section_name[SECTION_N];
@@ -33,7 +33,7 @@ struct config_type {
 	const char *form; /* as the manual calls it */
 	config_parse *parse;
 	config_show *show;
-	config_drop *drop;	  /* NULL: nothing to free */
+	config_drop *drop;        /* NULL: nothing to free */
 	const char *const *words; /* of an enumeration, nwords of them */
 	size_t nwords;
 };
@@ -42,7 +42,7 @@ struct config_key {
 	enum config_section section;
 	const char *name;
 	const struct config_type *type;
-	size_t offset; /* of the field in the section's struct */
+	size_t offset;     /* of the field in the section's struct */
 	const char *value; /* default as one would write it; NULL: not set */
 	long long min, max;
 	bool reloadable;
@@ -56,8 +56,7 @@ extern const size_t config_nkeys;
 const struct config_key *config_key_by_name(enum config_section s,
     const char *name, const char **near);
 /* SECTION_N where there is none; near as above. */
-enum config_section config_section_by_name(const char *name,
-    const char **near);
+enum config_section config_section_by_name(const char *name, const char **near);
 /* Finds or makes what a section is about. */
 int config_find(struct config *c, const char *kind, const char *name,
     enum config_section *section, void **target, struct err *e) MUST_CHECK;

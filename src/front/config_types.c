@@ -116,8 +116,8 @@ show_dsn(const struct config_key *k, const void *target, struct text *out)
 
 	if (*p == NULL)
 		return;
-	masked = strcmp(*p, CONFIG_EMBEDDED) == 0 ? mem_strdup(*p) :
-						    dsn_masked(*p);
+	masked =
+	    strcmp(*p, CONFIG_EMBEDDED) == 0 ? mem_strdup(*p) : dsn_masked(*p);
 	text_add(out, masked);
 	free(masked);
 }
@@ -135,7 +135,8 @@ drop_words(const struct config_key *k, void *target)
 	*p = NULL;
 }
 
-/* The next word behind blanks and commas at *p, NULL at the end; to be freed. */
+/* The next word behind blanks and commas at *p, NULL at the end; to be freed.
+ */
 static char *
 next_word(const char **p)
 {
@@ -199,7 +200,10 @@ parse_enum(const struct config_key *k, void *target, const char *value,
 		}
 	}
 	for (size_t i = from; i < n; i++)
-		text_addf(&t, "%s%s", i == from ? "" : i + 1 < n ? ", " : " or ",
+		text_addf(&t, "%s%s",
+		    i == from   ? ""
+		    : i + 1 < n ? ", "
+				: " or ",
 		    k->type->words[i]);
 	err_set(e, ERR_INPUT, "'%.40s' is not %s", value, text_str(&t));
 	text_release(&t);
@@ -407,7 +411,7 @@ parse_users(const struct config_key *k UNUSED, void *target, const char *value,
 	char *word;
 
 	while ((word = next_word(&value)) != NULL && n < AGENT_UIDS_MAX &&
-	    find_id(word, false, &uids[n], e) == 0) {
+	       find_id(word, false, &uids[n], e) == 0) {
 		n++;
 		free(word);
 	}

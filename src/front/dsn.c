@@ -221,7 +221,7 @@ static bool
 is_spent(const char *keyword)
 {
 	return strcmp(keyword, "service") == 0 ||
-	    strcmp(keyword, "servicefile") == 0;
+	       strcmp(keyword, "servicefile") == 0;
 }
 
 int

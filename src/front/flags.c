@@ -57,8 +57,8 @@ make_options(struct option options[FLAG_N + 1], char letters[2 * FLAG_N + 1])
 		const struct flag_row *r = &flag_rows[i];
 
 		options[i].name = r->name;
-		options[i].has_arg = r->argument != NULL ? required_argument :
-							   no_argument;
+		options[i].has_arg =
+		    r->argument != NULL ? required_argument : no_argument;
 		options[i].val = LONG_ONLY + i;
 		if (r->letter == 0)
 			continue;
@@ -129,8 +129,8 @@ static const char *
 name_of(const struct flag_row *r, const struct config *c)
 {
 	if (strcmp(r->section, "database") == 0)
-		return c->gate.database.name != NULL ? c->gate.database.name :
-						       "main";
+		return c->gate.database.name != NULL ? c->gate.database.name
+		                                     : "main";
 	return strcmp(r->section, "agent") == 0 ? "agent" : NULL;
 }
 

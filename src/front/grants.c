@@ -42,16 +42,16 @@ static const char everything[] =
     "    ('GRANT SELECT ON ALL TABLES IN SCHEMA %I TO " GRANTS_READER "'),\n"
     "    ('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I '\n"
     "     'TO " GRANTS_WRITER "'),\n"
-    "    ('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO "
-    GRANTS_WRITER "'))\n"
+    "    ('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO " GRANTS_WRITER
+    "'))\n"
     "    AS t (g)\n"
     "WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'\n"
     "\\gexec\n"
     "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO " GRANTS_READER ";\n"
     "ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES\n"
     "    TO " GRANTS_WRITER ";\n"
-    "ALTER DEFAULT PRIVILEGES GRANT USAGE, SELECT ON SEQUENCES TO "
-    GRANTS_WRITER ";\n"
+    "ALTER DEFAULT PRIVILEGES GRANT USAGE, SELECT ON SEQUENCES TO " GRANTS_WRITER
+    ";\n"
     "ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO " ALL ";\n";
 
 void
@@ -80,8 +80,9 @@ add_schema_tables(struct text *t, const char *schema)
 {
 	add_line(t, "GRANT SELECT ON ALL TABLES IN SCHEMA ", schema,
 	    GRANTS_READER);
-	add_line(t, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN "
-		    "SCHEMA ",
+	add_line(t,
+	    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN "
+	    "SCHEMA ",
 	    schema, GRANTS_WRITER);
 	add_line(t, "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ", schema,
 	    GRANTS_WRITER);
@@ -107,8 +108,8 @@ add_one_table(struct text *t, const char *whole)
 	    "\t\tAND d.classid = 'pg_catalog.pg_class'::regclass\n"
 	    "\t    WHERE s.relkind = 'S' AND d.deptype IN ('a', 'i')\n"
 	    "\t\tAND d.refobjid = '%s'::regclass LOOP\n"
-	    "\t\tEXECUTE format('GRANT USAGE, SELECT ON SEQUENCE %%s TO "
-	    GRANTS_WRITER "', seq);\n"
+	    "\t\tEXECUTE format('GRANT USAGE, SELECT ON SEQUENCE %%s TO " GRANTS_WRITER
+	    "', seq);\n"
 	    "\tEND LOOP;\n"
 	    "END\n"
 	    "$do$;\n",
@@ -120,8 +121,8 @@ int
 grants_add_table(struct text *t, const char *table, struct err *e)
 {
 	const char *dot = strchr(table, '.'), *name = dot ? dot + 1 : table;
-	char *schema = dot != NULL ? mem_strndup(table, (size_t)(dot - table)) :
-				     mem_strdup("public");
+	char *schema = dot != NULL ? mem_strndup(table, (size_t)(dot - table))
+	                           : mem_strdup("public");
 	struct text quoted = { 0 }, whole = { 0 };
 	int r = -1;
 

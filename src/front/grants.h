@@ -15,8 +15,8 @@
 void grants_add_logins(struct text *t);
 /* Appends what they need of one table, "TABLE" or "SCHEMA.TABLE" as written in
  * the catalog, or of all tables of a schema, "SCHEMA.*". */
-int grants_add_table(struct text *t, const char *table, struct err *e)
-    MUST_CHECK;
+int grants_add_table(struct text *t, const char *table,
+    struct err *e) MUST_CHECK;
 /* Appends what they need of all tables that there are, by psql's \gexec. */
 void grants_add_everything(struct text *t);
 

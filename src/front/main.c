@@ -29,9 +29,9 @@ static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 
 struct daemon {
 	struct flags flags;
-	char *config_path;   /* NULL: none */
-	struct config run;   /* the core lends it */
-	struct config read;  /* the same as it was written, for reloading */
+	char *config_path;  /* NULL: none */
+	struct config run;  /* the core lends it */
+	struct config read; /* the same as it was written, for reloading */
 	struct statedir state;
 	struct embedded *embedded;
 	char program[PATH_MAX];
@@ -138,8 +138,8 @@ static void
 prepare(struct daemon *d)
 {
 	struct err e = ERR_INIT;
-	ssize_t n = readlink("/proc/self/exe", d->program,
-	    sizeof(d->program) - 1);
+	ssize_t n =
+	    readlink("/proc/self/exe", d->program, sizeof(d->program) - 1);
 
 	if (n <= 0)
 		fatal("cannot find our own program");
@@ -201,8 +201,8 @@ start_core(struct daemon *d)
 	d->servers = mem_array(o->nagents, sizeof(*d->servers));
 	for (size_t i = 0; i < o->nagents; i++)
 		if (mcp_server_open(d->base, d->gate,
-			gate_agent(d->gate, o->agents[i].name),
-			&d->servers[i], &e) != 0)
+			gate_agent(d->gate, o->agents[i].name), &d->servers[i],
+			&e) != 0)
 			give_up(d, &e);
 	if (control_open(d->base, d->gate, &d->control, &e) != 0)
 		give_up(d, &e);
@@ -287,8 +287,8 @@ watch_signals(struct daemon *d)
 	if (d->patience == NULL)
 		fatalx("cannot make a timer");
 	for (size_t i = 0; i < NSIGNALS; i++) {
-		d->signal_events[i] = evsignal_new(d->base, signals[i],
-		    on_signal, d);
+		d->signal_events[i] =
+		    evsignal_new(d->base, signals[i], on_signal, d);
 		if (d->signal_events[i] == NULL ||
 		    event_add(d->signal_events[i], NULL) == -1)
 			fatalx("cannot watch for signals");

@@ -40,8 +40,10 @@ ask(const char *program, const char *argument)
 {
 	const char *argv[] = { program, argument, NULL };
 	int fd = memfd_create("answer", MFD_CLOEXEC);
-	const struct child_options o = { .argv = argv, .input = -1,
-		.output = fd, .death_signal = 9 };
+	const struct child_options o = { .argv = argv,
+		.input = -1,
+		.output = fd,
+		.death_signal = 9 };
 	struct err e = ERR_INIT;
 	char line[ANSWER_SIZE] = "";
 	ssize_t n = 0;

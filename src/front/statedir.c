@@ -68,8 +68,8 @@ static int
 open_directory(int at, const char *name, const char *path, mode_t denied,
     int *out, struct err *e)
 {
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-		O_CLOEXEC);
+	int fd =
+	    openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (fd == -1 && (errno == ELOOP || errno == ENOTDIR))
@@ -125,8 +125,8 @@ static int
 lock(struct statedir *s, struct err *e)
 {
 	char pid[WORD_SIZE];
-	int fd = openat(s->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-	    0600);
+	int fd = openat(s->fd, "lock",
+	    O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd == -1)
 		return err_sys(e, "cannot open '%s/lock'", s->path);
@@ -216,8 +216,8 @@ statedir_open(const char *path, struct statedir *out, struct err *e)
 int
 statedir_runtime(struct statedir *s, const char *path, struct err *e)
 {
-	char *runtime = path != NULL ? mem_strdup(path) :
-				       mem_printf("%s/run", s->path);
+	char *runtime =
+	    path != NULL ? mem_strdup(path) : mem_printf("%s/run", s->path);
 	mode_t denied = path != NULL ? OTHERS_WRITE : OTHERS;
 	int fd = -1, r = -1;
 

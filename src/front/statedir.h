@@ -13,21 +13,21 @@
  * are unless a runtime directory is named.
  */
 struct statedir {
-	int fd;	      /* the directory */
-	int lock_fd;  /* close-on-exec, so the lock ends with the daemon */
+	int fd;      /* the directory */
+	int lock_fd; /* close-on-exec, so the lock ends with the daemon */
 	char *path;
 	char *runtime;
 };
 
 /* Makes it where it is missing.  ERR_UNFIT names the pid of the daemon that
  * holds it. */
-int statedir_open(const char *path, struct statedir *out, struct err *e)
-    MUST_CHECK;
+int statedir_open(const char *path, struct statedir *out,
+    struct err *e) MUST_CHECK;
 /* Makes and checks where the sockets go: `path`, or NULL for run/ in the state
  * directory.  A path that is named may be open to others for passing through
  * (0711), never for writing. */
-int statedir_runtime(struct statedir *s, const char *path, struct err *e)
-    MUST_CHECK;
+int statedir_runtime(struct statedir *s, const char *path,
+    struct err *e) MUST_CHECK;
 void statedir_close(struct statedir *s);
 /* Gives the path used where none is named: AIRLOCK_STATE_DIR, STATE_DIRECTORY
  * (systemd), $XDG_STATE_HOME/airlock, ~/.local/state/airlock. */

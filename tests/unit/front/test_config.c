@@ -1,8 +1,8 @@
 /* test_config: the key table, the file's errors, and back to text */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
 
 #include <cmocka.h>
 
@@ -81,7 +81,8 @@ static const struct {
 	    "'loud' is not error, warn, info or debug" },
 	{ "[airlock]\nshared_uid = true\n", "'true' is not yes or no" },
 	{ "[airlock]\nstate_dir =\n", "an empty path" },
-	{ "[operator a]\nrole = none\n", "'none' is not view, decide or admin" },
+	{ "[operator a]\nrole = none\n",
+	    "'none' is not view, decide or admin" },
 	{ "[operator a]\nuser = no-such-user-here\n",
 	    "there is no user 'no-such-user-here'" },
 	{ "[agent a]\nusers = 1 2 no-such-user-here\n", "there is no user" },
@@ -479,8 +480,9 @@ test_modes(void **state UNUSED)
 		struct config c;
 
 		assert_true(fd != -1);
-		assert_true(dprintf(fd, "[database d]\nwriter_dsn = host=h %s\n",
-				modes[i].password) > 0);
+		assert_true(
+		    dprintf(fd, "[database d]\nwriter_dsn = host=h %s\n",
+			modes[i].password) > 0);
 		assert_int_equal(fchmod(fd, modes[i].mode), 0);
 		close(fd);
 		config_init(&c);

@@ -1,8 +1,8 @@
 /* test_embedded: a private cluster made, left behind, and found again */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
 
 #include <cmocka.h>
 

@@ -1,8 +1,8 @@
 /* test_statedir: made, checked, locked by one, and known by its version */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
 
 #include <cmocka.h>
 
