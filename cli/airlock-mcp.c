@@ -144,8 +144,9 @@ main(int argc, char **argv)
 		return usage();
 	}
 	set_signals();
-	path = f.socket != NULL ? mem_strdup(f.socket) :
-	    mem_printf("%s/run/agent-%s.sock", f.state_dir, f.agent);
+	path = f.socket != NULL
+	           ? mem_strdup(f.socket)
+	           : mem_printf("%s/run/agent-%s.sock", f.state_dir, f.agent);
 	o.socket = path;
 	o.state_dir = f.state_dir;
 	bridge_run(&o);

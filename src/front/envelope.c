@@ -88,7 +88,8 @@ open_modern(const struct rpc_message *m, const json_t *meta, json_t **refusal)
 	if (!json_is_object(json_object_get(meta, META "clientCapabilities"))) {
 		*refusal = rpc_error(m->id, RPC_PARAMS,
 		    "Missing _meta field " META
-		    "clientCapabilities (an object).", NULL);
+		    "clientCapabilities (an object).",
+		    NULL);
 		return NULL;
 	}
 	r = name != NULL ? revision_by_name(name) : NULL;
@@ -140,9 +141,9 @@ envelope_client_info(const struct rpc_message *m)
 static json_t *
 server_info(bool title)
 {
-	return made(json_pack("{s:s, s:s*, s:s}", "name", "airlock",
-	    "title", title ? "Airlock for PostgreSQL" : NULL,
-	    "version", AIRLOCK_VERSION));
+	return made(json_pack("{s:s, s:s*, s:s}", "name", "airlock", "title",
+	    title ? "Airlock for PostgreSQL" : NULL, "version",
+	    AIRLOCK_VERSION));
 }
 
 /* What every result of the modern era carries. */
@@ -152,8 +153,8 @@ sealed(const struct revision *r, json_t *result)
 	if (r->era != ERA_MODERN)
 		return result;
 	set(result, "resultType", json_string("complete"));
-	set(result, "_meta", made(json_pack("{s:o}", META "serverInfo",
-	    server_info(true))));
+	set(result, "_meta",
+	    made(json_pack("{s:o}", META "serverInfo", server_info(true))));
 	return result;
 }
 
@@ -170,34 +171,34 @@ cacheable(const struct revision *r, json_t *result)
 json_t *
 envelope_hello(const struct revision *r, const char *instructions)
 {
-	return made(json_pack("{s:s, s:{s:{}}, s:o, s:s}",
-	    "protocolVersion", r->name, "capabilities", "tools",
-	    "serverInfo", server_info(r->titles),
-	    "instructions", instructions));
+	return made(json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion",
+	    r->name, "capabilities", "tools", "serverInfo",
+	    server_info(r->titles), "instructions", instructions));
 }
 
 json_t *
 envelope_discovery(const char *instructions)
 {
-	return sealed(MODERN, cacheable(MODERN,
-	    made(json_pack("{s:[s], s:{s:{}}, s:s}",
-		"supportedVersions", MODERN->name, "capabilities", "tools",
-		"instructions", instructions))));
+	return sealed(MODERN,
+	    cacheable(MODERN,
+		made(json_pack("{s:[s], s:{s:{}}, s:s}", "supportedVersions",
+		    MODERN->name, "capabilities", "tools", "instructions",
+		    instructions))));
 }
 
 json_t *
 envelope_tools(const struct revision *r, json_t *tools_new)
 {
-	return sealed(r, cacheable(r,
-	    made(json_pack("{s:o}", "tools", tools_new))));
+	return sealed(r,
+	    cacheable(r, made(json_pack("{s:o}", "tools", tools_new))));
 }
 
 json_t *
 envelope_call(const struct revision *r, bool is_error, const char *text,
     const json_t *structured)
 {
-	json_t *result = made(json_pack("{s:[{s:s, s:o}]}", "content",
-	    "type", "text", "text", rpc_string(text, strlen(text))));
+	json_t *result = made(json_pack("{s:[{s:s, s:o}]}", "content", "type",
+	    "text", "text", rpc_string(text, strlen(text))));
 
 	if (is_error)
 		set(result, "isError", json_true());

@@ -13,9 +13,9 @@ enum era { ERA_LEGACY = 1, ERA_MODERN = 2, ERA_BOTH = 3 };
 struct revision {
 	const char *name;
 	enum era era;
-	bool batches;	  /* an array of messages is one line */
+	bool batches;     /* an array of messages is one line */
 	bool annotations; /* of tools */
-	bool titles;	  /* of tools and servers, and output schemas */
+	bool titles;      /* of tools and servers, and output schemas */
 	bool structured;  /* structuredContent beside the text */
 };
 #define REVISIONS 5
@@ -46,7 +46,7 @@ json_t *envelope_hello(const struct revision *r, const char *instructions);
 json_t *envelope_discovery(const char *instructions);
 json_t *envelope_tools(const struct revision *r, json_t *tools_new);
 /* structured: NULL on errors, which carry text only. */
-json_t *envelope_call(const struct revision *r, bool is_error,
-    const char *text, const json_t *structured);
+json_t *envelope_call(const struct revision *r, bool is_error, const char *text,
+    const json_t *structured);
 
 #endif

@@ -20,7 +20,7 @@
 
 #define LINE_MAX_BYTES (4u << 20)
 #define CONNECTIONS_MAX 32 /* of one agent */
-#define BATCH_MAX 64	   /* a batch multiplies what one line may ask for */
+#define BATCH_MAX 64       /* a batch multiplies what one line may ask for */
 
 struct mcp_server {
 	struct event_base *base;
@@ -105,9 +105,9 @@ on_answer(void *arg, const struct tool_answer *a)
 {
 	struct call *call = arg;
 
-	send_answer(call->conn, call->batch, rpc_result(call->id,
-	    envelope_call(call->revision, a->is_error, a->text,
-		a->structured)));
+	send_answer(call->conn, call->batch,
+	    rpc_result(call->id, envelope_call(call->revision, a->is_error,
+				     a->text, a->structured)));
 	end_call(call);
 }
 
@@ -118,8 +118,7 @@ refusal(const struct revision *r, const json_t *id, enum reason why,
 	char text[512];
 
 	snprintf(text, sizeof(text), "REFUSED %s: %s (%zu at most). %s",
-	    reasons[why].code, reasons[why].meaning, most,
-	    reasons[why].advice);
+	    reasons[why].code, reasons[why].meaning, most, reasons[why].advice);
 	return rpc_result(id, envelope_call(r, true, text, NULL));
 }
 
@@ -160,8 +159,9 @@ list_tools(struct conn *c UNUSED, const struct request *r)
 	if (cursor != NULL && !json_is_null(cursor))
 		return rpc_error(r->m->id, RPC_PARAMS,
 		    "Unknown cursor: the list of tools has one page.", NULL);
-	return rpc_result(r->m->id, envelope_tools(r->revision,
-	    tools_list(r->revision->annotations, r->revision->titles)));
+	return rpc_result(r->m->id,
+	    envelope_tools(r->revision,
+		tools_list(r->revision->annotations, r->revision->titles)));
 }
 
 static json_t *
@@ -182,8 +182,9 @@ start_call(struct conn *c, const struct request *r, const char *name,
 	    on_answer, call, &e);
 	if (call->tool == NULL) {
 		free(call);
-		return rpc_error(r->m->id, e.code == ERR_INPUT ? RPC_PARAMS :
-		    RPC_INTERNAL, e.text, NULL);
+		return rpc_error(r->m->id,
+		    e.code == ERR_INPUT ? RPC_PARAMS : RPC_INTERNAL, e.text,
+		    NULL);
 	}
 	call->id = json_incref(r->m->id);
 	call->batch = r->batch;
@@ -319,15 +320,17 @@ take_batch(struct conn *c, const struct rpc_message *m, struct batch *outer)
 
 	if (outer != NULL || c->agreed == NULL || !c->agreed->batches ||
 	    n == 0 || n > BATCH_MAX) {
-		send_answer(c, outer, rpc_error(NULL, RPC_INVALID,
-		    "Send one message a line; 2025-03-26 alone has batches, "
-		    "here of 1 to 64 messages.", NULL));
+		send_answer(c, outer,
+		    rpc_error(NULL, RPC_INVALID,
+			"Send one message a line; 2025-03-26 alone has batches, "
+			"here of 1 to 64 messages.",
+			NULL));
 		return;
 	}
 	b = mem_new(sizeof(*b));
 	b->answers = json_array();
 	b->open = 1;
-	json_array_foreach(m->root, i, j) {
+	json_array_foreach (m->root, i, j) {
 		struct rpc_message part;
 
 		rpc_classify(j, &part);
@@ -368,8 +371,8 @@ on_long_message(void *arg, const struct scan_found *f)
 		return; /* a batch has no one id */
 	c->long_id = f->id != NULL ? json_deep_copy(f->id) : NULL;
 	c->long_is_named = f->method != NULL || f->is_answer;
-	c->long_is_call = f->method != NULL &&
-	    strcmp(f->method, "tools/call") == 0;
+	c->long_is_call =
+	    f->method != NULL && strcmp(f->method, "tools/call") == 0;
 }
 
 /* Its sender waits for an answer by its id, which may stand at the very end. */
@@ -383,13 +386,14 @@ on_piece(void *arg, const char *p, size_t n, bool last)
 		return;
 	scan_end(&c->scan, on_long_message, c);
 	if (c->long_id != NULL && c->long_is_call)
-		send_answer(c, NULL, refusal(c->latest, c->long_id,
-		    REASON_STATEMENT_TOO_LARGE,
-		    gate_get_options(c->server->gate)->
-		    limits.statement_bytes_max));
+		send_answer(c, NULL,
+		    refusal(c->latest, c->long_id, REASON_STATEMENT_TOO_LARGE,
+			gate_get_options(c->server->gate)
+			    ->limits.statement_bytes_max));
 	else if (c->long_id != NULL || !c->long_is_named)
-		send_answer(c, NULL, rpc_error(c->long_id, RPC_INVALID,
-		    "The message is longer than 4 MiB.", NULL));
+		send_answer(c, NULL,
+		    rpc_error(c->long_id, RPC_INVALID,
+			"The message is longer than 4 MiB.", NULL));
 }
 
 static void
@@ -441,7 +445,8 @@ may_connect(const struct mcp_server *s, const struct peer *peer)
 		    (unsigned)peer->uid, (int)peer->pid);
 	else if (!guard_saw_client(gate_guard(s->gate), peer))
 		log_warnx("agent '%s': pid %d cannot be recorded as the "
-		    "agent's, and is closed", name, (int)peer->pid);
+			  "agent's, and is closed",
+		    name, (int)peer->pid);
 	else
 		return true;
 	return false;

@@ -1,4 +1,4 @@
-/* bridge: a client's standard streams on one side, an agent's socket on the other */
+/* bridge: a client's standard streams on one side, airlockd on the other */
 #include "wire/bridge.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@
 #include "wire/scan.h"
 
 #define CHUNK 65536
-#define HIGH (256u << 10)    /* queued: the other side is not read */
+#define HIGH (256u << 10)      /* queued: the other side is not read */
 #define ANSWER_MAX (16u << 20) /* of one line of the daemon's */
-#define WAITING_MAX 1024     /* ids; the oldest is forgotten */
+#define WAITING_MAX 1024       /* ids; the oldest is forgotten */
 
 struct queue {
 	struct text text;
@@ -37,14 +37,14 @@ struct queue {
 struct bridge {
 	const struct bridge_options *o;
 	struct queue up, down;
-	size_t whole; /* in down.text */
+	size_t whole;                /* in down.text */
 	struct scan asked, answered; /* the lines under way */
 	json_t *waiting; /* array: ids of requests that were passed on */
-	int sock;	 /* -1: no daemon */
-	bool in_line;	 /* the client is within a line */
-	bool passing;	 /* that line goes to the daemon */
+	int sock;        /* -1: no daemon */
+	bool in_line;    /* the client is within a line */
+	bool passing;    /* that line goes to the daemon */
 	bool in_answer, told, ended;
-	char why[1024];	  /* the last line without a daemon was not passed on */
+	char why[1024];   /* the last line without a daemon was not passed on */
 	int64_t deadline; /* for answers, once input has ended */
 };
 
@@ -88,7 +88,8 @@ check_owner(uid_t uid, const char *path, const char *state_dir, struct err *e)
 		return 0;
 	return err_set(e, ERR_DENIED,
 	    "'%s' belongs to uid %u, which is neither this user, root nor the "
-	    "owner of the state directory", path, (unsigned)uid);
+	    "owner of the state directory",
+	    path, (unsigned)uid);
 }
 
 int
@@ -176,7 +177,7 @@ lose(struct bridge *b, const char *reason)
 	b->passing = false;
 	queue_clear(&b->up);
 	b->down.text.len = b->whole;
-	json_array_foreach(b->waiting, i, id)
+	json_array_foreach (b->waiting, i, id)
 		answer_error(b, id);
 	json_array_clear(b->waiting);
 }
@@ -187,7 +188,7 @@ forget(struct bridge *b, const json_t *id)
 	size_t i;
 	json_t *j;
 
-	json_array_foreach(b->waiting, i, j) {
+	json_array_foreach (b->waiting, i, j) {
 		if (json_equal(j, id)) {
 			json_array_remove(b->waiting, i);
 			return;
@@ -363,14 +364,15 @@ static bool
 turn(struct bridge *b)
 {
 	bool to_client = b->down.at < b->whole;
-	bool ask = !b->ended && queued(&b->up) < HIGH &&
-	    b->whole - b->down.at < HIGH;
+	bool ask =
+	    !b->ended && queued(&b->up) < HIGH && b->whole - b->down.at < HIGH;
 	struct pollfd fds[] = {
 		{ .fd = ask ? b->o->in : -1, .events = POLLIN },
 		{ .fd = b->o->out, .events = to_client ? POLLOUT : 0 },
-		{ .fd = b->sock, .events =
-		    (short)((b->whole - b->down.at < HIGH ? POLLIN : 0) |
-		    (queued(&b->up) > 0 ? POLLOUT : 0)) },
+		{ .fd = b->sock,
+		    .events =
+			(short)((b->whole - b->down.at < HIGH ? POLLIN : 0) |
+				(queued(&b->up) > 0 ? POLLOUT : 0)) },
 	};
 	int wait = patience(b);
 

@@ -1,4 +1,4 @@
-/* bridge: a client's standard streams on one side, an agent's socket on the other */
+/* bridge: a client's standard streams on one side, airlockd on the other */
 #ifndef AIRLOCK_WIRE_BRIDGE_H
 #define AIRLOCK_WIRE_BRIDGE_H
 
@@ -16,9 +16,9 @@
  */
 struct bridge_options {
 	const char *socket;    /* lent, as the rest */
-	const char *state_dir; /* NULL: not known; its owner may own the socket */
+	const char *state_dir; /* NULL: not known; see bridge_connect */
 	int in, out;
-	int linger_ms;	       /* for answers after the end of input */
+	int linger_ms; /* for answers after the end of input */
 };
 
 /* Returns when the input has ended, or `out` cannot be written. */
@@ -26,7 +26,7 @@ void bridge_run(const struct bridge_options *o);
 
 /* A connection to `path`, if it is a socket of ours, root's or the owner of
  * state_dir, and so is the listener behind it; or -1. */
-int bridge_connect(const char *path, const char *state_dir, struct err *e)
-    MUST_CHECK;
+int bridge_connect(const char *path, const char *state_dir,
+    struct err *e) MUST_CHECK;
 
 #endif

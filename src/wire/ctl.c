@@ -64,13 +64,15 @@ ctl_parse_change(const char *s, char id[15], char digest[65], struct err *e)
 	if (strncmp(s, "chg_", 4) != 0 || strspn(s + 4, HEX) != ID_LEN - 4)
 		return err_set(e, ERR_INPUT,
 		    "'%s' is not a change: chg_ and 10 hex digits, as "
-		    "'airlock pending' lists them", said);
+		    "'airlock pending' lists them",
+		    said);
 	digits = s[ID_LEN] == '@' ? strspn(s + ID_LEN + 1, HEX) : 0;
 	rest = s[ID_LEN] == '@' ? digits + 1 : 0;
 	if (s[ID_LEN + rest] != '\0' || (rest != 0 && digits != DIGEST_LEN))
 		return err_set(e, ERR_INPUT,
 		    "'%s' is not a change: after its id there may be @ and "
-		    "all 64 hex digits of its digest, nothing else", said);
+		    "all 64 hex digits of its digest, nothing else",
+		    said);
 	memcpy(id, s, ID_LEN);
 	id[ID_LEN] = '\0';
 	if (rest != 0)

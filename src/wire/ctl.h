@@ -26,20 +26,31 @@ extern const char *const role_name[ROLE_N];
 /* Exit codes of airlock(1). */
 enum ctl_exit { CTL_DONE, CTL_NO, CTL_USAGE, CTL_UNREACHABLE, CTL_DENIED };
 
-enum ctl_verb { CTL_PING, CTL_VERSION, CTL_STATUS, CTL_PENDING, CTL_SHOW,
-	CTL_COMMIT, CTL_ROLLBACK, CTL_LOG, CTL_AGENTS, CTL_NVERBS };
+enum ctl_verb {
+	CTL_PING,
+	CTL_VERSION,
+	CTL_STATUS,
+	CTL_PENDING,
+	CTL_SHOW,
+	CTL_COMMIT,
+	CTL_ROLLBACK,
+	CTL_LOG,
+	CTL_AGENTS,
+	CTL_NVERBS
+};
 
 struct ctl_row {
 	const char *name;
-	const char *pattern; /* "<change[@digest]>" as help and the manual say it */
-	enum role role;	     /* least role; ROLE_NONE: whoever can connect */
-	bool guarded;	     /* the operator guard is asked first */
+	const char *pattern; /* "<change[@digest]>", as help says it */
+	enum role role;      /* least role; ROLE_NONE: whoever can connect */
+	bool guarded;        /* the operator guard is asked first */
 	const char *help;    /* one line */
 };
 extern const struct ctl_row ctl_verbs[CTL_NVERBS];
 /* CTL_NVERBS where there is none. */
 enum ctl_verb ctl_verb_by_name(const char *name);
 
+/* clang-format off */
 /*
  * args of each verb (all optional unless marked *):
  *   pending   {}                          data: one header object a change
@@ -52,11 +63,12 @@ enum ctl_verb ctl_verb_by_name(const char *name);
  *   status    {}   data: one object; a guarded peer gets the bare health part
  *   agents    {}   data: one object each
  */
+/* clang-format on */
 
 /* Splits "chg_0123456789@<64 hex>": id into 15 bytes, digest into 65 (empty
  * where there is no @).  ERR_INPUT says what a change is written like. */
-int ctl_parse_change(const char *s, char id[15], char digest[65], struct err *e)
-    MUST_CHECK;
+int ctl_parse_change(const char *s, char id[15], char digest[65],
+    struct err *e) MUST_CHECK;
 /* Parses one request line; *args is a borrowed object of *msg. */
 int ctl_parse_request(const char *line, size_t len, json_t **msg,
     enum ctl_verb *verb, json_t **args, struct err *e) MUST_CHECK;

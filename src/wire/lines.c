@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-#define CHUNK 65536	  /* of one read */
-#define KEEP_MAX 262144	  /* a buffer that grew beyond it is given back */
+#define CHUNK 65536     /* of one read */
+#define KEEP_MAX 262144 /* a buffer that grew beyond it is given back */
 #define FINISH_S 5
 
 /*
@@ -32,7 +32,7 @@ struct lines {
 	void *arg;
 	struct text in, out;
 	size_t in_at, scanned, out_at;
-	const char *failed; /* why; told from `again` */
+	const char *failed;   /* why; told from `again` */
 	pid_t pid, chunk_pid; /* who began the buffered line; who sent last */
 	int fd, busy;
 	bool closed, finishing, paused, full, discarding;
@@ -93,7 +93,7 @@ static bool
 wants_input(const struct lines *l)
 {
 	return !l->closed && !l->finishing && !l->paused && !l->full &&
-	    l->failed == NULL;
+	       l->failed == NULL;
 }
 
 static void
@@ -173,9 +173,10 @@ lines_send_json(struct lines *l, const json_t *j)
 
 	if (l->closed || l->finishing || l->failed != NULL)
 		return;
-	if (json_dump_callback(j, add_out, l, JSON_COMPACT |
-	    JSON_ENCODE_ANY) == -1) {
-		log_warnx("a message cannot be written as JSON, and is dropped");
+	if (json_dump_callback(j, add_out, l, JSON_COMPACT | JSON_ENCODE_ANY) ==
+	    -1) {
+		log_warnx(
+		    "a message cannot be written as JSON, and is dropped");
 		l->out.len = before;
 		if (l->out.s != NULL)
 			l->out.s[before] = '\0';
@@ -227,7 +228,8 @@ tell_lines(struct lines *l)
 		char *from = l->in.s + l->in_at, *end;
 		size_t rest = l->in.len - l->scanned;
 
-		end = rest > 0 ? memchr(l->in.s + l->scanned, '\n', rest) : NULL;
+		end =
+		    rest > 0 ? memchr(l->in.s + l->scanned, '\n', rest) : NULL;
 		if (end == NULL) {
 			l->scanned = l->in.len;
 			break;

@@ -36,7 +36,8 @@ struct lines_events {
 
 /* Takes fd (made non-blocking). */
 struct lines *lines_new(struct event_base *base, int fd,
-    const struct lines_options *o, const struct lines_events *events, void *arg);
+    const struct lines_options *o, const struct lines_events *events,
+    void *arg);
 /* Frees at once, whatever is queued; NULL is fine. */
 void lines_close(struct lines *l);
 /* Frees when all that is queued is written, or after 5 s; no more events. */

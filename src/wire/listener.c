@@ -14,8 +14,8 @@
 #include "base/mem.h"
 
 #define BACKLOG 64
-#define ACCEPTS_MAX 16	 /* in one turn of the loop */
-#define BREATH_MS 200	 /* after the descriptors ran out */
+#define ACCEPTS_MAX 16 /* in one turn of the loop */
+#define BREATH_MS 200  /* after the descriptors ran out */
 
 struct listener {
 	struct event *readable, *breath;
@@ -51,10 +51,12 @@ check_place(const struct sockaddr_un *sun, struct err *e)
 	int fd, rc, error;
 
 	if (lstat(path, &st) == -1)
-		return errno == ENOENT ? 0 : err_sys(e, "cannot look at '%s'", path);
+		return errno == ENOENT
+		           ? 0
+		           : err_sys(e, "cannot look at '%s'", path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(e, ERR_UNFIT,
-		    "'%s' exists and is not a socket", path);
+		return err_set(e, ERR_UNFIT, "'%s' exists and is not a socket",
+		    path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd == -1)
 		return err_sys(e, "cannot make a socket");
@@ -62,11 +64,12 @@ check_place(const struct sockaddr_un *sun, struct err *e)
 	error = errno;
 	close(fd);
 	if (rc == 0 || error == EAGAIN) /* EAGAIN: alive, its backlog full */
-		return err_set(e, ERR_UNFIT,
-		    "somebody already answers on '%s'", path);
+		return err_set(e, ERR_UNFIT, "somebody already answers on '%s'",
+		    path);
 	errno = error;
-	return error == ECONNREFUSED || error == ENOENT ? 0 :
-	    err_sys(e, "cannot tell whether '%s' is in use", path);
+	return error == ECONNREFUSED || error == ENOENT
+	           ? 0
+	           : err_sys(e, "cannot tell whether '%s' is in use", path);
 }
 
 /* Its directory with a short random name, so that it fits where path does. */
@@ -83,8 +86,8 @@ private_name(const char *path)
 
 /* No chmod: it would follow a link.  Nobody can connect before listen(2). */
 static int
-bind_at(int fd, const struct sockaddr_un *sun,
-    const struct listener_options *o, struct err *e)
+bind_at(int fd, const struct sockaddr_un *sun, const struct listener_options *o,
+    struct err *e)
 {
 	mode_t old = umask(0777 & ~o->mode);
 	int rc = bind(fd, (const struct sockaddr *)sun, sizeof(*sun));
@@ -119,8 +122,7 @@ put_in_place(struct listener *l, const char *made, struct err *e)
 }
 
 static int
-open_socket(struct listener *l, const struct listener_options *o,
-    struct err *e)
+open_socket(struct listener *l, const struct listener_options *o, struct err *e)
 {
 	struct sockaddr_un there, here;
 	char *made = private_name(o->path);
@@ -130,8 +132,8 @@ open_socket(struct listener *l, const struct listener_options *o,
 	if (l->fd == -1)
 		err_sys(e, "cannot make a socket");
 	else if (set_path(&there, o->path, e) == 0 &&
-	    set_path(&here, made, e) == 0 && check_place(&there, e) == 0 &&
-	    bind_at(l->fd, &here, o, e) == 0)
+		 set_path(&here, made, e) == 0 && check_place(&there, e) == 0 &&
+		 bind_at(l->fd, &here, o, e) == 0)
 		rc = put_in_place(l, made, e);
 	free(made);
 	return rc;
@@ -165,8 +167,8 @@ on_readable(evutil_socket_t s UNUSED, short what UNUSED, void *arg)
 	struct timeval breath = { 0, BREATH_MS * 1000 };
 
 	for (int i = 0; i < ACCEPTS_MAX; i++) {
-		int fd = accept4(l->fd, NULL, NULL,
-		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd =
+		    accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd != -1) {
 			take(l, fd);
@@ -206,8 +208,8 @@ listener_open(struct event_base *base, const struct listener_options *o,
 		listener_close(l);
 		return -1;
 	}
-	l->readable = event_new(base, l->fd, EV_READ | EV_PERSIST,
-	    on_readable, l);
+	l->readable =
+	    event_new(base, l->fd, EV_READ | EV_PERSIST, on_readable, l);
 	l->breath = evtimer_new(base, on_breath, l);
 	if (l->readable == NULL || l->breath == NULL)
 		fatalx("out of memory");

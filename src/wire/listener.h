@@ -25,8 +25,8 @@ struct listener_options {
 typedef void listener_accept(void *arg, int fd, struct peer *peer);
 
 int listener_open(struct event_base *base, const struct listener_options *o,
-    listener_accept *accept, void *arg, struct listener **out, struct err *e)
-    MUST_CHECK;
+    listener_accept *accept, void *arg, struct listener **out,
+    struct err *e) MUST_CHECK;
 void listener_left(struct listener *l);
 /* Closes and removes the file (only if it is still ours). */
 void listener_close(struct listener *l);

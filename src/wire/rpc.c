@@ -89,7 +89,8 @@ load(const char *line, size_t len, json_error_t *why)
 	if (j != NULL)
 		return j;
 	code = json_error_code(why);
-	if (code != json_error_invalid_utf8 && code != json_error_invalid_syntax)
+	if (code != json_error_invalid_utf8 &&
+	    code != json_error_invalid_syntax)
 		return NULL;
 	text_init(&mended);
 	if (mend(line, len, &mended))
@@ -170,7 +171,7 @@ classify_nameless(const json_t *j, struct rpc_message *m)
 {
 	if (json_object_get(j, "method") == NULL &&
 	    (json_object_get(j, "result") != NULL ||
-	    json_object_get(j, "error") != NULL))
+		json_object_get(j, "error") != NULL))
 		m->kind = RPC_RESPONSE;
 	else
 		bad(m, RPC_INVALID, "\"method\" must be a string.");
@@ -233,8 +234,8 @@ message(const json_t *id)
 {
 	json_t *j = json_pack("{s:s}", "jsonrpc", "2.0");
 
-	if (j == NULL || (id != NULL &&
-	    json_object_set_new(j, "id", json_deep_copy(id)) == -1))
+	if (j == NULL || (id != NULL && json_object_set_new(j, "id",
+					    json_deep_copy(id)) == -1))
 		fatalx("out of memory");
 	return j;
 }
@@ -245,9 +246,9 @@ rpc_error(const json_t *id, enum rpc_code code, const char *text,
 {
 	json_t *j = message(id);
 
-	if (json_object_set_new(j, "error", json_pack("{s:i, s:o, s:o*}",
-	    "code", (int)code, "message", rpc_string(text, strlen(text)),
-	    "data", data_new)) == -1)
+	if (json_object_set_new(j, "error",
+		json_pack("{s:i, s:o, s:o*}", "code", (int)code, "message",
+		    rpc_string(text, strlen(text)), "data", data_new)) == -1)
 		fatalx("out of memory");
 	return j;
 }

@@ -16,22 +16,22 @@ enum rpc_code {
 };
 
 enum rpc_kind {
-	RPC_REQUEST,	  /* id and method are set */
+	RPC_REQUEST,      /* id and method are set */
 	RPC_NOTIFICATION, /* method is set, never answered */
-	RPC_RESPONSE,	  /* to a request of ours; we send none */
-	RPC_BATCH,	  /* root is an array; see rpc_classify */
-	RPC_BAD,	  /* answer with rpc_error(id, code, text) */
+	RPC_RESPONSE,     /* to a request of ours; we send none */
+	RPC_BATCH,        /* root is an array; see rpc_classify */
+	RPC_BAD,          /* answer with rpc_error(id, code, text) */
 	RPC_NKINDS
 };
 
 struct rpc_message {
 	enum rpc_kind kind;
-	json_t *root;	    /* owned; NULL where it did not parse */
-	json_t *id;	    /* owned: a string or an integer, or NULL */
+	json_t *root;       /* owned; NULL where it did not parse */
+	json_t *id;         /* owned: a string or an integer, or NULL */
 	const char *method; /* of root, without NUL characters */
-	json_t *params;	    /* of root: an object, or NULL */
+	json_t *params;     /* of root: an object, or NULL */
 	enum rpc_code code; /* RPC_BAD */
-	char text[160];	    /* RPC_BAD: UTF-8 */
+	char text[160];     /* RPC_BAD: UTF-8 */
 };
 
 /*

@@ -28,7 +28,7 @@ static bool
 is_watched(const struct scan *s)
 {
 	return s->in_message && (s->depth == s->level ||
-	    (s->in_params && s->depth == s->level + 1));
+				    (s->in_params && s->depth == s->level + 1));
 }
 
 static bool
@@ -75,9 +75,10 @@ end_key(struct scan *s)
 static json_t *
 value(const struct scan *s, enum scan_member m)
 {
-	json_t *j = s->kept[m].times != 1 ? NULL :
-	    json_loadb(s->kept[m].s, s->kept[m].len,
-		JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	json_t *j = s->kept[m].times != 1
+	                ? NULL
+	                : json_loadb(s->kept[m].s, s->kept[m].len,
+			      JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 
 	if (json_is_string(j) || json_is_integer(j))
 		return j;
@@ -89,7 +90,7 @@ static void
 tell_message(struct scan *s, scan_tell *tell, void *arg)
 {
 	json_t *id = value(s, SCAN_ID), *method = value(s, SCAN_METHOD),
-	    *cancels = value(s, SCAN_CANCELS);
+	       *cancels = value(s, SCAN_CANCELS);
 	struct scan_found f = {
 		.id = id,
 		.method = json_string_value(method),
@@ -123,7 +124,7 @@ open_bracket(struct scan *s, char c)
 	if (s->depth == 0)
 		s->level = c == '[' ? 2 : 1;
 	else if (at_level && s->in_message && s->in_value &&
-	    s->member == SCAN_PARAMS)
+		 s->member == SCAN_PARAMS)
 		s->in_params = true;
 	s->depth++;
 	s->in_value = false;

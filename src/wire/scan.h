@@ -15,15 +15,22 @@
  */
 #define SCAN_TOKEN_MAX 256
 struct scan_found {
-	const json_t *id;      /* lent for the call, as the rest */
+	const json_t *id; /* lent for the call, as the rest */
 	const char *method;
 	const json_t *cancels; /* params.requestId */
-	bool is_answer;	       /* has a result or an error */
+	bool is_answer;        /* has a result or an error */
 };
 typedef void scan_tell(void *arg, const struct scan_found *f);
 
-enum scan_member { SCAN_ID, SCAN_METHOD, SCAN_CANCELS, SCAN_KEPT,
-	SCAN_PARAMS = SCAN_KEPT, SCAN_ANSWER, SCAN_OTHER };
+enum scan_member {
+	SCAN_ID,
+	SCAN_METHOD,
+	SCAN_CANCELS,
+	SCAN_KEPT,
+	SCAN_PARAMS = SCAN_KEPT,
+	SCAN_ANSWER,
+	SCAN_OTHER
+};
 
 /* Its fields are scan's own. */
 struct scan {

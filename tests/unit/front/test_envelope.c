@@ -1,10 +1,11 @@
 /* test_envelope: revisions, the era of each request, and what wraps a result */
 #include "front/envelope.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <stdio.h>
@@ -27,7 +28,8 @@ revisions_are_in_order(void **state UNUSED)
 		assert_true(i == 0 || strcmp(r[-1].name, r->name) < 0);
 		assert_int_equal(r->era == ERA_MODERN, i == REVISIONS - 1);
 		/* batches came with one revision and went with the next */
-		assert_int_equal(r->batches, strcmp(r->name, "2025-03-26") == 0);
+		assert_int_equal(r->batches,
+		    strcmp(r->name, "2025-03-26") == 0);
 		assert_int_equal(r->annotations,
 		    strcmp(r->name, "2025-03-26") >= 0);
 		assert_int_equal(r->structured,
@@ -42,10 +44,14 @@ static void
 agrees_on_a_legacy_revision(void **state UNUSED)
 {
 	static const char *const pairs[][2] = {
-		{ "2024-11-05", "2024-11-05" }, { "2025-03-26", "2025-03-26" },
-		{ "2025-06-18", "2025-06-18" }, { "2025-11-25", "2025-11-25" },
-		{ "2026-07-28", "2025-11-25" }, { "2031-01-01", "2025-11-25" },
-		{ "1.0", "2025-11-25" },	{ "", "2025-11-25" },
+		{ "2024-11-05", "2024-11-05" },
+		{ "2025-03-26", "2025-03-26" },
+		{ "2025-06-18", "2025-06-18" },
+		{ "2025-11-25", "2025-11-25" },
+		{ "2026-07-28", "2025-11-25" },
+		{ "2031-01-01", "2025-11-25" },
+		{ "1.0", "2025-11-25" },
+		{ "", "2025-11-25" },
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
@@ -55,8 +61,8 @@ agrees_on_a_legacy_revision(void **state UNUSED)
 
 static const struct {
 	const char *method, *params; /* NULL: none */
-	const char *agreed;	     /* of the connection, NULL: none */
-	const char *revision;	     /* NULL: refused */
+	const char *agreed;          /* of the connection, NULL: none */
+	const char *revision;        /* NULL: refused */
 	int code;
 } opens[] = {
 	{ "tools/list", NULL, NULL, "2025-11-25", 0 },
@@ -67,28 +73,41 @@ static const struct {
 	{ "tools/list", "{\"_meta\":3}", NULL, "2025-11-25", 0 },
 	{ "tools/list", "{\"_meta\":{\"" P "clientInfo\":{}}}", NULL,
 	    "2025-11-25", 0 },
-	{ "tools/list", "{\"_meta\":{\"" P "protocolVersion\":\"2026-07-28\",\""
-	  P "clientCapabilities\":{}}}", NULL, "2026-07-28", 0 },
+	{ "tools/list",
+	    "{\"_meta\":{\"" P "protocolVersion\":\"2026-07-28\",\"" P
+	    "clientCapabilities\":{}}}",
+	    NULL, "2026-07-28", 0 },
 	/* the request decides, not the connection */
-	{ "tools/list", "{\"_meta\":{\"" P "protocolVersion\":\"2026-07-28\",\""
-	  P "clientCapabilities\":{}}}", "2025-06-18", "2026-07-28", 0 },
+	{ "tools/list",
+	    "{\"_meta\":{\"" P "protocolVersion\":\"2026-07-28\",\"" P
+	    "clientCapabilities\":{}}}",
+	    "2025-06-18", "2026-07-28", 0 },
 	{ "server/discover", NULL, NULL, NULL, -32602 },
 	{ "server/discover", "{}", "2025-11-25", NULL, -32602 },
 	{ "tools/list", "{\"_meta\":{\"" P "protocolVersion\":\"2026-07-28\"}}",
 	    NULL, NULL, -32602 },
 	{ "tools/list", "{\"_meta\":{\"" P "clientCapabilities\":{}}}", NULL,
 	    NULL, -32602 },
-	{ "tools/list", "{\"_meta\":{\"" P "protocolVersion\":3,\"" P
-	  "clientCapabilities\":{}}}", NULL, NULL, -32602 },
-	{ "tools/list", "{\"_meta\":{\"" P "protocolVersion\":\"2026-07-28\",\""
-	  P "clientCapabilities\":[]}}", NULL, NULL, -32602 },
-	{ "tools/list", "{\"_meta\":{\"" P "protocolVersion\":\"2027-01-01\",\""
-	  P "clientCapabilities\":{}}}", NULL, NULL, -32022 },
-	{ "tools/list", "{\"_meta\":{\"" P "protocolVersion\":\"2025-11-25\",\""
-	  P "clientCapabilities\":{}}}", NULL, NULL, -32022 },
-	{ "tools/list", "{\"_meta\":{\"" P "protocolVersion\":"
-	  "\"2026-07-28\\u0000\",\"" P "clientCapabilities\":{}}}", NULL, NULL,
-	    -32022 },
+	{ "tools/list",
+	    "{\"_meta\":{\"" P "protocolVersion\":3,\"" P
+	    "clientCapabilities\":{}}}",
+	    NULL, NULL, -32602 },
+	{ "tools/list",
+	    "{\"_meta\":{\"" P "protocolVersion\":\"2026-07-28\",\"" P
+	    "clientCapabilities\":[]}}",
+	    NULL, NULL, -32602 },
+	{ "tools/list",
+	    "{\"_meta\":{\"" P "protocolVersion\":\"2027-01-01\",\"" P
+	    "clientCapabilities\":{}}}",
+	    NULL, NULL, -32022 },
+	{ "tools/list",
+	    "{\"_meta\":{\"" P "protocolVersion\":\"2025-11-25\",\"" P
+	    "clientCapabilities\":{}}}",
+	    NULL, NULL, -32022 },
+	{ "tools/list",
+	    "{\"_meta\":{\"" P "protocolVersion\":"
+	    "\"2026-07-28\\u0000\",\"" P "clientCapabilities\":{}}}",
+	    NULL, NULL, -32022 },
 };
 
 static void
@@ -100,23 +119,30 @@ each_request_decides_its_era(void **state UNUSED)
 		json_t *no = NULL;
 		char line[512];
 
-		snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":\"q\","
-		    "\"method\":\"%s\"%s%s}", opens[i].method,
+		snprintf(line, sizeof(line),
+		    "{\"jsonrpc\":\"2.0\",\"id\":\"q\","
+		    "\"method\":\"%s\"%s%s}",
+		    opens[i].method,
 		    opens[i].params != NULL ? ",\"params\":" : "",
 		    opens[i].params != NULL ? opens[i].params : "");
 		rpc_parse(line, strlen(line), &m);
 		assert_int_equal(m.kind, RPC_REQUEST);
-		r = envelope_open(&m, opens[i].agreed != NULL ?
-		    revision_by_name(opens[i].agreed) : NULL, &no);
-		if (r == NULL ? opens[i].revision != NULL :
-		    opens[i].revision == NULL ||
-		    strcmp(opens[i].revision, r->name) != 0)
+		r = envelope_open(&m,
+		    opens[i].agreed != NULL ? revision_by_name(opens[i].agreed)
+					    : NULL,
+		    &no);
+		if (r == NULL ? opens[i].revision != NULL
+			      : opens[i].revision == NULL ||
+				    strcmp(opens[i].revision, r->name) != 0)
 			fail_msg("%s: %s", line, r != NULL ? r->name : "no");
 		if (r == NULL) {
 			assert_string_equal(json_string_value(
-			    json_object_get(no, "id")), "q");
-			assert_int_equal(json_integer_value(json_object_get(
-			    json_object_get(no, "error"), "code")),
+						json_object_get(no, "id")),
+			    "q");
+			assert_int_equal(json_integer_value(
+					     json_object_get(json_object_get(no,
+								 "error"),
+						 "code")),
 			    opens[i].code);
 		} else
 			assert_null(no);
@@ -128,7 +154,8 @@ each_request_decides_its_era(void **state UNUSED)
 static void
 an_unserved_version_is_told_what_is(void **state UNUSED)
 {
-	static const char line[] = "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":"
+	static const char line[] =
+	    "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":"
 	    "\"ping\",\"params\":{\"_meta\":{\"" P "protocolVersion\":"
 	    "\"2027-01-01\",\"" P "clientCapabilities\":{}}}}";
 	struct rpc_message m;
@@ -138,7 +165,8 @@ an_unserved_version_is_told_what_is(void **state UNUSED)
 	rpc_parse(line, strlen(line), &m);
 	assert_null(envelope_open(&m, NULL, &no));
 	s = json_dumps(no, JSON_COMPACT);
-	assert_string_equal(s, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":"
+	assert_string_equal(s,
+	    "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":"
 	    "{\"code\":-32022,\"message\":\"Unsupported protocol version: "
 	    "2027-01-01\",\"data\":{\"supported\":[\"2026-07-28\"],"
 	    "\"requested\":\"2027-01-01\"}}}");
@@ -157,8 +185,8 @@ is(json_t *j, const char *expected)
 	json_decref(j);
 }
 
-#define SERVER(title) "{\"name\":\"airlock\"," title "\"version\":\"" \
-	AIRLOCK_VERSION "\"}"
+#define SERVER(title)                                                          \
+	"{\"name\":\"airlock\"," title "\"version\":\"" AIRLOCK_VERSION "\"}"
 #define TITLE "\"title\":\"Airlock for PostgreSQL\","
 #define META "\"_meta\":{\"" P "serverInfo\":" SERVER(TITLE) "}"
 
@@ -166,21 +194,25 @@ static void
 results_are_wrapped_as_the_revision_wants(void **state UNUSED)
 {
 	const struct revision *first = &revisions[0], *v618 = &revisions[2],
-	    *modern = &revisions[4];
+			      *modern = &revisions[4];
 	json_t *s = json_pack("{s:i}", "a", 1);
 
-	is(envelope_hello(first, "i"), "{\"protocolVersion\":\"2024-11-05\","
-	    "\"capabilities\":{\"tools\":{}},\"serverInfo\":" SERVER("")
-	    ",\"instructions\":\"i\"}");
-	is(envelope_hello(v618, "i"), "{\"protocolVersion\":\"2025-06-18\","
-	    "\"capabilities\":{\"tools\":{}},\"serverInfo\":" SERVER(TITLE)
-	    ",\"instructions\":\"i\"}");
-	is(envelope_discovery("i"), "{\"supportedVersions\":[\"2026-07-28\"],"
+	is(envelope_hello(first, "i"),
+	    "{\"protocolVersion\":\"2024-11-05\","
+	    "\"capabilities\":{\"tools\":{}},\"serverInfo\":" SERVER(
+		"") ",\"instructions\":\"i\"}");
+	is(envelope_hello(v618, "i"),
+	    "{\"protocolVersion\":\"2025-06-18\","
+	    "\"capabilities\":{\"tools\":{}},\"serverInfo\":" SERVER(
+		TITLE) ",\"instructions\":\"i\"}");
+	is(envelope_discovery("i"),
+	    "{\"supportedVersions\":[\"2026-07-28\"],"
 	    "\"capabilities\":{\"tools\":{}},\"instructions\":\"i\","
 	    "\"ttlMs\":300000,\"cacheScope\":\"private\","
 	    "\"resultType\":\"complete\"," META "}");
 	is(envelope_tools(v618, json_array()), "{\"tools\":[]}");
-	is(envelope_tools(modern, json_array()), "{\"tools\":[],"
+	is(envelope_tools(modern, json_array()),
+	    "{\"tools\":[],"
 	    "\"ttlMs\":300000,\"cacheScope\":\"private\","
 	    "\"resultType\":\"complete\"," META "}");
 	is(envelope_call(first, false, "{\"a\":1}", s),

@@ -1,10 +1,11 @@
 /* test_mcp: an agent's socket, with tools that answer when the test says so */
 #include "front/mcp.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -146,7 +147,8 @@ set_up(void **state)
 	s->agent.o = &s->o;
 	s->base = event_base_new();
 	assert_int_equal(mcp_server_open(s->base, NULL, &s->agent, &s->server,
-	    &e), 0);
+			     &e),
+	    0);
 	s->fd = dial(s);
 	*state = s;
 	return 0;
@@ -243,7 +245,8 @@ static void
 answer(int call, bool is_error, const char *text)
 {
 	json_t *j = is_error ? NULL : json_loads(text, 0, NULL);
-	struct tool_answer a = { .is_error = is_error, .text = text,
+	struct tool_answer a = { .is_error = is_error,
+		.text = text,
 		.structured = j };
 
 	assert_true(calls[call].open);
@@ -253,56 +256,65 @@ answer(int call, bool is_error, const char *text)
 }
 
 #define R "{\"jsonrpc\":\"2.0\","
-#define M "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":" \
-	"\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}," \
-	"\"io.modelcontextprotocol/clientInfo\":{\"name\":\"new\"," \
+#define M                                                                      \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"              \
+	"\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{},"    \
+	"\"io.modelcontextprotocol/clientInfo\":{\"name\":\"new\","            \
 	"\"version\":\"2\"}}"
-#define HELLO(v) R "\"id\":0,\"method\":\"initialize\",\"params\":{" \
-	"\"protocolVersion\":\"" v "\",\"capabilities\":{}," \
-	"\"clientInfo\":{\"name\":\"old\",\"version\":\"1\"}}}\n"
-#define CALL(id) R "\"id\":" id ",\"method\":\"tools/call\",\"params\":{" \
-	"\"name\":\"db_x\",\"arguments\":{\"sql\":\"select 1\"}}}\n"
-#define CANCEL(id) R "\"method\":\"notifications/cancelled\",\"params\":{" \
-	"\"requestId\":" id "}}\n"
+#define HELLO(v)                                                               \
+	R "\"id\":0,\"method\":\"initialize\",\"params\":{"                    \
+	  "\"protocolVersion\":\"" v "\",\"capabilities\":{},"                 \
+	  "\"clientInfo\":{\"name\":\"old\",\"version\":\"1\"}}}\n"
+#define CALL(id)                                                               \
+	R "\"id\":" id ",\"method\":\"tools/call\",\"params\":{"               \
+	  "\"name\":\"db_x\",\"arguments\":{\"sql\":\"select 1\"}}}\n"
+#define CANCEL(id)                                                             \
+	R "\"method\":\"notifications/cancelled\",\"params\":{"                \
+	  "\"requestId\":" id "}}\n"
 
 static const struct {
 	const char *said, *answer; /* the beginning of it */
 } legacy[] = {
-	{ HELLO("2025-06-18"), R "\"id\":0,\"result\":{\"protocolVersion\":"
-	  "\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":" },
+	{ HELLO("2025-06-18"), R
+	    "\"id\":0,\"result\":{\"protocolVersion\":"
+	    "\"2025-06-18\",\"capabilities\":{\"tools\":{}},\"serverInfo\":" },
 	{ HELLO("2026-07-28"), R "\"id\":0,\"result\":{\"protocolVersion\":"
-	  "\"2025-11-25\"" },
+				 "\"2025-11-25\"" },
 	{ R "\"id\":1,\"method\":\"initialize\",\"params\":{}}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32602," },
+	    R "\"id\":1,\"error\":{\"code\":-32602," },
 	{ R "\"id\":1,\"method\":\"ping\"}\n", R "\"id\":1,\"result\":{}}" },
 	{ R "\"id\":\"p\",\"method\":\"ping\",\"params\":{}}\n",
-	  R "\"id\":\"p\",\"result\":{}}" },
-	{ R "\"id\":1,\"method\":\"tools/list\"}\n", R "\"id\":1,\"result\":{"
-	  "\"tools\":[{\"name\":\"db_x\",\"a\":true,\"t\":true}]}}" },
+	    R "\"id\":\"p\",\"result\":{}}" },
+	{ R "\"id\":1,\"method\":\"tools/list\"}\n",
+	    R "\"id\":1,\"result\":{"
+	      "\"tools\":[{\"name\":\"db_x\",\"a\":true,\"t\":true}]}}" },
 	{ R "\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"\"}}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32602," },
-	{ R "\"id\":1,\"method\":\"resources/list\"}\n", R "\"id\":1,\"error\":"
-	  "{\"code\":-32601,\"message\":\"Method not found: resources/list\"" },
+	    R "\"id\":1,\"error\":{\"code\":-32602," },
+	{ R "\"id\":1,\"method\":\"resources/list\"}\n", R
+	    "\"id\":1,\"error\":"
+	    "{\"code\":-32601,\"message\":\"Method not found: resources/list\"" },
 	{ R "\"id\":1,\"method\":\"logging/setLevel\",\"params\":{}}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32601," },
+	    R "\"id\":1,\"error\":{\"code\":-32601," },
 	{ R "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"no\"}}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32602,\"message\":\"Unknown tool: "
-	  "no. Known tools: db_x\"}}" },
+	    R "\"id\":1,\"error\":{\"code\":-32602,\"message\":\"Unknown tool: "
+	      "no. Known tools: db_x\"}}" },
 	{ R "\"id\":1,\"method\":\"tools/call\",\"params\":{}}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32602," },
+	    R "\"id\":1,\"error\":{\"code\":-32602," },
 	{ R "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
-	  "\"db_x\\u0000\"}}\n", R "\"id\":1,\"error\":{\"code\":-32602," },
+	    "\"db_x\\u0000\"}}\n",
+	    R "\"id\":1,\"error\":{\"code\":-32602," },
 	{ R "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"db_x\","
-	  "\"arguments\":[]}}\n", R "\"id\":1,\"error\":{\"code\":-32602," },
+	    "\"arguments\":[]}}\n",
+	    R "\"id\":1,\"error\":{\"code\":-32602," },
 	{ "garbage\n", R "\"error\":{\"code\":-32700," },
 	{ "[" R "\"id\":1,\"method\":\"ping\"}]\n",
-	  R "\"error\":{\"code\":-32600," },
+	    R "\"error\":{\"code\":-32600," },
 	{ R "\"id\":null,\"method\":\"ping\"}\n",
-	  R "\"error\":{\"code\":-32600," },
+	    R "\"error\":{\"code\":-32600," },
 	{ R "\"id\":7,\"method\":\"ping\",\"method\":\"ping\"}\n",
-	  R "\"id\":7,\"error\":{\"code\":-32700," },
+	    R "\"id\":7,\"error\":{\"code\":-32700," },
 	{ R "\"id\":7,\"method\":\"ping\",\"params\":[]}\n",
-	  R "\"id\":7,\"error\":{\"code\":-32602," },
+	    R "\"id\":7,\"error\":{\"code\":-32602," },
 };
 
 static void
@@ -312,9 +324,9 @@ speaks_legacy(void **state)
 
 	for (size_t i = 0; i < sizeof(legacy) / sizeof(legacy[0]); i++)
 		expect(s, legacy[i].said, legacy[i].answer);
-	say(s, R "\"method\":\"notifications/initialized\"}\n"
-	    R "\"method\":\"what/ever\",\"params\":7}\n" "{\"method\":\"x\"}\n"
-	    R "\"id\":9,\"result\":{}}\n\r\n\n");
+	say(s, R "\"method\":\"notifications/initialized\"}\n" R
+		 "\"method\":\"what/ever\",\"params\":7}\n"
+		 "{\"method\":\"x\"}\n" R "\"id\":9,\"result\":{}}\n\r\n\n");
 	expect_silence(s);
 	assert_int_equal(ncalls, 0);
 	assert_int_equal(nseen, 1);
@@ -324,22 +336,24 @@ static const struct {
 	const char *said, *answer;
 } modern[] = {
 	{ R "\"id\":\"d\",\"method\":\"server/discover\",\"params\":{" M "}}\n",
-	  R "\"id\":\"d\",\"result\":{\"supportedVersions\":[\"2026-07-28\"],"
-	  "\"capabilities\":{\"tools\":{}},\"instructions\":\"read this\","
-	  "\"ttlMs\":300000,\"cacheScope\":\"private\",\"resultType\":"
-	  "\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":" },
+	    R
+	    "\"id\":\"d\",\"result\":{\"supportedVersions\":[\"2026-07-28\"],"
+	    "\"capabilities\":{\"tools\":{}},\"instructions\":\"read this\","
+	    "\"ttlMs\":300000,\"cacheScope\":\"private\",\"resultType\":"
+	    "\"complete\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":" },
 	{ R "\"id\":1,\"method\":\"tools/list\",\"params\":{" M "}}\n",
-	  R "\"id\":1,\"result\":{\"tools\":[{\"name\":\"db_x\",\"a\":true,"
-	  "\"t\":true}],\"ttlMs\":300000,\"cacheScope\":\"private\","
-	  "\"resultType\":\"complete\",\"_meta\":" },
+	    R "\"id\":1,\"result\":{\"tools\":[{\"name\":\"db_x\",\"a\":true,"
+	      "\"t\":true}],\"ttlMs\":300000,\"cacheScope\":\"private\","
+	      "\"resultType\":\"complete\",\"_meta\":" },
 	{ R "\"id\":1,\"method\":\"server/discover\"}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32602," },
+	    R "\"id\":1,\"error\":{\"code\":-32602," },
 	{ R "\"id\":1,\"method\":\"initialize\",\"params\":{" M "}}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32601," },
+	    R "\"id\":1,\"error\":{\"code\":-32601," },
 	{ R "\"id\":1,\"method\":\"ping\",\"params\":{" M "}}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32601," },
-	{ R "\"id\":1,\"method\":\"subscriptions/listen\",\"params\":{" M "}}\n",
-	  R "\"id\":1,\"error\":{\"code\":-32601," },
+	    R "\"id\":1,\"error\":{\"code\":-32601," },
+	{ R "\"id\":1,\"method\":\"subscriptions/listen\",\"params\":{" M
+	    "}}\n",
+	    R "\"id\":1,\"error\":{\"code\":-32601," },
 	/* and a legacy request in between is served as such */
 	{ R "\"id\":1,\"method\":\"ping\"}\n", R "\"id\":1,\"result\":{}}" },
 };
@@ -360,11 +374,12 @@ answers_calls_out_of_order(void **state)
 
 	say(s, HELLO("2024-11-05"));
 	json_decref(hear(s));
-	say(s, CALL("0") CALL("\"0\"") R "\"id\":2,\"method\":\"tools/call\","
+	say(s, CALL("0") CALL("\"0\"") R
+	    "\"id\":2,\"method\":\"tools/call\","
 	    "\"params\":{\"name\":\"db_x\",\"arguments\":null,"
 	    "\"_meta\":{\"progressToken\":5}}}\n");
 	say(s, R "\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":"
-	    "\"db_x\"," M "}}\n");
+		 "\"db_x\"," M "}}\n");
 	LOOP_UNTIL(s->base, ncalls == 4);
 	assert_int_equal(s->agent.calls, 4);
 	assert_string_equal(calls[0].client, "old/1");
@@ -372,15 +387,18 @@ answers_calls_out_of_order(void **state)
 	assert_string_equal(calls[2].args, "none");
 	assert_string_equal(calls[3].client, "new/2");
 	answer(3, false, "{\"v\":3}");
-	expect(s, "", R "\"id\":3,\"result\":{\"content\":[{\"type\":\"text\","
-	    "\"text\":\"{\\\"v\\\":3}\"}],\"structuredContent\":{\"v\":3},"
-	    "\"resultType\":\"complete\",\"_meta\":");
+	expect(s, "",
+	    R "\"id\":3,\"result\":{\"content\":[{\"type\":\"text\","
+	      "\"text\":\"{\\\"v\\\":3}\"}],\"structuredContent\":{\"v\":3},"
+	      "\"resultType\":\"complete\",\"_meta\":");
 	answer(1, true, "REFUSED X: y");
-	expect(s, "", R "\"id\":\"0\",\"result\":{\"content\":[{\"type\":"
-	    "\"text\",\"text\":\"REFUSED X: y\"}],\"isError\":true}}");
+	expect(s, "",
+	    R "\"id\":\"0\",\"result\":{\"content\":[{\"type\":"
+	      "\"text\",\"text\":\"REFUSED X: y\"}],\"isError\":true}}");
 	answer(0, false, "{\"v\":0}");
-	expect(s, "", R "\"id\":0,\"result\":{\"content\":[{\"type\":\"text\","
-	    "\"text\":\"{\\\"v\\\":0}\"}]}}");
+	expect(s, "",
+	    R "\"id\":0,\"result\":{\"content\":[{\"type\":\"text\","
+	      "\"text\":\"{\\\"v\\\":0}\"}]}}");
 	answer(2, false, "{}");
 	expect(s, "", R "\"id\":2,\"result\":");
 	assert_int_equal(s->agent.calls, 0);
@@ -392,9 +410,10 @@ lets_broken_text_reach_the_tool(void **state)
 	struct stage *s = *state;
 
 	say(s, R "\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
-	    "\"db_x\",\"arguments\":{\"sql\":\"a\\u0000b\"}}}\n"
-	    R "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
-	    "\"db_x\",\"arguments\":{\"sql\":\"a\xff" "b\"}}}\n");
+		 "\"db_x\",\"arguments\":{\"sql\":\"a\\u0000b\"}}}\n" R
+		 "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
+		 "\"db_x\",\"arguments\":{\"sql\":\"a\xff"
+		 "b\"}}}\n");
 	LOOP_UNTIL(s->base, ncalls == 2);
 	assert_int_equal(calls[0].sql_len, 3);
 	assert_int_equal(calls[1].sql_len, 3);
@@ -405,8 +424,8 @@ cancelled_calls_are_not_answered(void **state)
 {
 	struct stage *s = *state;
 
-	say(s, CALL("1") CALL("\"1\"") CANCEL("1") CANCEL("99") CANCEL("null")
-	    R "\"method\":\"notifications/cancelled\"}\n");
+	say(s, CALL("1") CALL("\"1\"") CANCEL("1") CANCEL("99") CANCEL("null") R
+	    "\"method\":\"notifications/cancelled\"}\n");
 	LOOP_UNTIL(s->base, ncalls == 2 && !calls[0].open);
 	expect_silence(s);
 	assert_true(calls[0].cancelled);
@@ -425,8 +444,9 @@ too_many_calls_are_refused(void **state)
 
 	for (int i = 0; i < 8; i++)
 		say(s, CALL("1"));
-	expect(s, CALL("\"over\""), R "\"id\":\"over\",\"result\":{\"content\":"
-	    "[{\"type\":\"text\",\"text\":\"REFUSED TOO_MANY_CALLS: ");
+	expect(s, CALL("\"over\""),
+	    R "\"id\":\"over\",\"result\":{\"content\":"
+	      "[{\"type\":\"text\",\"text\":\"REFUSED TOO_MANY_CALLS: ");
 	assert_int_equal(ncalls, 8);
 	answer(0, false, "{}");
 	json_decref(hear(s));
@@ -464,8 +484,9 @@ batches_are_answered_in_one_line(void **state)
 
 	say(s, HELLO("2025-03-26"));
 	json_decref(hear(s));
-	say(s, "[" R "\"id\":1,\"method\":\"ping\"}," R "\"method\":\"x\"},"
-	    R "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
+	say(s,
+	    "[" R "\"id\":1,\"method\":\"ping\"}," R "\"method\":\"x\"}," R
+	    "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
 	    "\"db_x\"}}," R "\"id\":3,\"method\":\"tools/call\",\"params\":{"
 	    "\"name\":\"db_x\"}},7,[]," R "\"id\":4,\"method\":\"initialize\","
 	    "\"params\":{\"protocolVersion\":\"2025-06-18\"}}]\n");
@@ -474,7 +495,8 @@ batches_are_answered_in_one_line(void **state)
 	answer(0, false, "{}");
 	expect_silence(s);
 	say(s, CANCEL("3"));
-	expect(s, "", "[" R "\"id\":1,\"result\":{}}," R "\"error\":{\"code\":"
+	expect(s, "",
+	    "[" R "\"id\":1,\"result\":{}}," R "\"error\":{\"code\":"
 	    "-32600,");
 	say(s, "[" R "\"method\":\"x\"}]\n");
 	expect_silence(s);
@@ -489,7 +511,7 @@ batches_are_answered_in_one_line(void **state)
 	text_release(&t);
 	/* a batch that its client did not wait for */
 	say(s, "[" R "\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
-	    "\"db_x\"}}]\n");
+	       "\"db_x\"}}]\n");
 	LOOP_UNTIL(s->base, ncalls == 3);
 }
 
@@ -503,11 +525,12 @@ refuses_what_is_too_long_by_its_id(void **state)
 
 	memset(sql, 's', n);
 	say(s, "{\"method\":\"tools/call\",\"params\":{\"name\":\"db_x\","
-	    "\"arguments\":{\"sql\":\"");
+	       "\"arguments\":{\"sql\":\"");
 	sayn(s, sql, n);
-	expect(s, "\"}},\"jsonrpc\":\"2.0\",\"id\":5}\n", R "\"id\":5,"
-	    "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"REFUSED "
-	    "STATEMENT_TOO_LARGE: ");
+	expect(s, "\"}},\"jsonrpc\":\"2.0\",\"id\":5}\n",
+	    R "\"id\":5,"
+	      "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"REFUSED "
+	      "STATEMENT_TOO_LARGE: ");
 	say(s, "{\"method\":\"ping\",\"params\":{\"x\":\"");
 	sayn(s, sql, n);
 	expect(s, "\"},\"id\":6}\n", R "\"id\":6,\"error\":{\"code\":-32600,");
@@ -567,7 +590,8 @@ the_socket_is_for_its_agent(void **state)
 	mcp_server_close(s->server);
 	s->o.gid = getegid();
 	assert_int_equal(mcp_server_open(s->base, NULL, &s->agent, &s->server,
-	    &e), 0);
+			     &e),
+	    0);
 	assert_int_equal(stat(s->path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0660);
 	mcp_server_close(s->server);
@@ -575,7 +599,8 @@ the_socket_is_for_its_agent(void **state)
 	s->o.uids = uids;
 	s->o.nuids = 1;
 	assert_int_equal(mcp_server_open(s->base, NULL, &s->agent, &s->server,
-	    &e), 0);
+			     &e),
+	    0);
 	assert_int_equal(stat(s->path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0666);
 }
@@ -613,7 +638,8 @@ other_uids_are_turned_away(void **state)
 	s->o.uids = uids;
 	s->o.nuids = 2;
 	assert_int_equal(mcp_server_open(s->base, NULL, &s->agent, &s->server,
-	    &e), 0);
+			     &e),
+	    0);
 	assert_false(is_turned_away(s, 12345));
 	assert_true(is_turned_away(s, 34567));
 	assert_false(is_turned_away(s, 0));

@@ -1,10 +1,11 @@
 /* test_bridge: the bridge between a client and a daemon that the test plays */
 #include "wire/bridge.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -83,7 +84,8 @@ start_daemon(struct stage *s)
 	memcpy(sun.sun_path, s->path, strlen(s->path) + 1);
 	s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(s->listener, (struct sockaddr *)&sun,
-	    sizeof(sun)), 0);
+			     sizeof(sun)),
+	    0);
 	assert_int_equal(listen(s->listener, 8), 0);
 }
 
@@ -111,7 +113,9 @@ start_bridge(struct stage *s)
 	s->child = fork();
 	if (s->child == 0) {
 		struct bridge_options o = { .socket = s->path,
-			.state_dir = s->dir, .in = in[0], .out = out[1],
+			.state_dir = s->dir,
+			.in = in[0],
+			.out = out[1],
 			.linger_ms = LINGER_MS };
 
 		signal(SIGPIPE, SIG_IGN);
@@ -149,7 +153,7 @@ hear(int fd)
 	size_t n = 0;
 
 	while (n + 1 < sizeof(line) && read(fd, line + n, 1) == 1 &&
-	    line[n] != '\n')
+	       line[n] != '\n')
 		n++;
 	line[n] = '\0';
 	return line;
@@ -215,10 +219,11 @@ answers_for_a_daemon_that_is_not_there(void **state)
 	say(s->in, ASK("0"));
 	hear_error(s->out, "0", s->path);
 	say(s->in, "{\"method\":\"note\"}\ngarbage\n[1,2]\n"
-	    "{\"id\":5,\"result\":{}}\n" ASK("\"a\""));
+		   "{\"id\":5,\"result\":{}}\n" ASK("\"a\""));
 	hear_error(s->out, "\"a\"", "airlockd --db URL --state-dir");
-	say(s->in, "[" "{\"id\":1,\"method\":\"m\"},{\"id\":2,\"method\":\"m\"}"
-	    "]\n");
+	say(s->in, "["
+		   "{\"id\":1,\"method\":\"m\"},{\"id\":2,\"method\":\"m\"}"
+		   "]\n");
 	hear_error(s->out, "1", "cannot be reached");
 	hear_error(s->out, "2", "cannot be reached");
 	start_daemon(s); /* the next line finds it */
@@ -240,9 +245,10 @@ answers_for_a_daemon_that_goes_away(void **state)
 	start_daemon(s);
 	start_bridge(s);
 	meet(s);
-	say(s->in, ASK("1") ASK("2") ASK("\"3\"") ASK("4")
-	    "{\"method\":\"notifications/cancelled\",\"params\":"
-	    "{\"requestId\":4}}\n" ASK("5"));
+	say(s->in,
+	    ASK("1") ASK("2") ASK("\"3\"")
+		ASK("4") "{\"method\":\"notifications/cancelled\",\"params\":"
+			 "{\"requestId\":4}}\n" ASK("5"));
 	for (int i = 0; i < 6; i++)
 		assert_true(strlen(hear(s->daemon)) > 0);
 	say(s->daemon, TOLD("2") "{\"jsonrpc\":\"2.0\",\"id\":1,\"resu");
@@ -385,8 +391,9 @@ passes_a_line_of_5_mb(void **state)
 		assert_true(some > 0);
 		all += (size_t)some;
 	}
-	assert_int_equal(all, n + strlen("{\"method\":\"m\",\"params\":{\"sql\":"
-	    "\"\"},\"id\":77}\n"));
+	assert_int_equal(all,
+	    n + strlen("{\"method\":\"m\",\"params\":{\"sql\":"
+		       "\"\"},\"id\":77}\n"));
 	waitpid(writer, NULL, 0);
 	stop_daemon(s);
 	hear_error(s->out, "77", "not known");

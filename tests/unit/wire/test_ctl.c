@@ -1,10 +1,11 @@
 /* test_ctl: the verb table, changes as they are written, request lines */
 #include "wire/ctl.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <string.h>
@@ -20,7 +21,8 @@ every_verb_has_a_whole_row(void **state UNUSED)
 		assert_non_null(row->name);
 		assert_true(strlen(row->name) > 0);
 		assert_int_equal(strspn(row->name,
-		    "abcdefghijklmnopqrstuvwxyz"), strlen(row->name));
+				     "abcdefghijklmnopqrstuvwxyz"),
+		    strlen(row->name));
 		assert_int_equal(ctl_verb_by_name(row->name), v);
 		assert_non_null(row->pattern);
 		assert_true(strlen(row->help) > 0);
@@ -39,10 +41,14 @@ static void
 roles_are_what_the_verbs_need(void **state UNUSED)
 {
 	static const enum role least[CTL_NVERBS] = {
-		[CTL_PING] = ROLE_NONE, [CTL_VERSION] = ROLE_NONE,
-		[CTL_STATUS] = ROLE_NONE, [CTL_PENDING] = ROLE_VIEW,
-		[CTL_SHOW] = ROLE_VIEW, [CTL_COMMIT] = ROLE_DECIDE,
-		[CTL_ROLLBACK] = ROLE_DECIDE, [CTL_LOG] = ROLE_VIEW,
+		[CTL_PING] = ROLE_NONE,
+		[CTL_VERSION] = ROLE_NONE,
+		[CTL_STATUS] = ROLE_NONE,
+		[CTL_PENDING] = ROLE_VIEW,
+		[CTL_SHOW] = ROLE_VIEW,
+		[CTL_COMMIT] = ROLE_DECIDE,
+		[CTL_ROLLBACK] = ROLE_DECIDE,
+		[CTL_LOG] = ROLE_VIEW,
 		[CTL_AGENTS] = ROLE_VIEW,
 	};
 
@@ -98,12 +104,13 @@ changes_are_whole_or_refused(void **state UNUSED)
 
 static const struct {
 	const char *line;
-	int verb;	  /* -1: refused */
+	int verb;         /* -1: refused */
 	const char *says; /* part of the refusal */
 } requests[] = {
 	{ "{\"airlock\":1,\"nonce\":\"n\",\"verb\":\"ping\"}", CTL_PING, NULL },
 	{ "{\"airlock\":1,\"nonce\":\"n\",\"verb\":\"show\",\"args\":"
-	  "{\"change\":\"x\"}}", CTL_SHOW, NULL },
+	  "{\"change\":\"x\"}}",
+	    CTL_SHOW, NULL },
 	{ "{\"airlock\":1,\"nonce\":\"n\",\"verb\":\"log\",\"future\":[]}",
 	    CTL_LOG, NULL },
 	{ "", -1, "not JSON" },
@@ -126,7 +133,8 @@ static const struct {
 	{ "{\"airlock\":1,\"nonce\":\"n\",\"verb\":\"ping\",\"verb\":\"commit\"}",
 	    -1, "not JSON" },
 	{ "{\"airlock\":1,\"nonce\":\"n\",\"verb\":\"commit\",\"args\":"
-	  "{\"change\":\"a\",\"change\":\"b\"}}", -1, "not JSON" },
+	  "{\"change\":\"a\",\"change\":\"b\"}}",
+	    -1, "not JSON" },
 	{ "{\"airlock\":1,\"nonce\":\"\\u0000\",\"verb\":\"ping\"}", -1,
 	    "not JSON" },
 	{ "{\"airlock\":1,\"nonce\":\"n\",\"verb\":\"ping\"}{}", -1,

@@ -1,10 +1,11 @@
 /* test_lines: each promise of wire/lines.h, over socket pairs */
 #include "wire/lines.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <dirent.h>
@@ -23,11 +24,11 @@
 struct seen {
 	struct event_base *base;
 	struct lines *lines;
-	struct text text;   /* "line|line|", a long one as "<bytes>" */
+	struct text text; /* "line|line|", a long one as "<bytes>" */
 	int nlines, nlong, nlast, drained, closed;
 	pid_t pid;
 	enum { KEEP, CLOSE, FINISH, PAUSE } then; /* after a line */
-	int there; /* the other end */
+	int there;                                /* the other end */
 };
 
 static void
@@ -120,10 +121,14 @@ stop(struct seen *s)
 	event_base_free(s->base);
 }
 
-static const struct lines_options small = { .line_max = MAX, .out_low = 10,
-	.out_high = 1000, .out_max = 1 << 20 };
+static const struct lines_options small = { .line_max = MAX,
+	.out_low = 10,
+	.out_high = 1000,
+	.out_max = 1 << 20 };
 static const struct lines_options roomy = { .line_max = 1 << 20,
-	.out_low = 1000, .out_high = 1 << 20, .out_max = 4 << 20 };
+	.out_low = 1000,
+	.out_high = 1 << 20,
+	.out_max = 4 << 20 };
 
 static void
 say(struct seen *s, const char *p, size_t n)
@@ -220,8 +225,7 @@ lends_a_long_line_in_pieces(void **state UNUSED)
 	LOOP_UNTIL(s.base, s.nlines == 1);
 	assert_int_equal(s.nlong, 1);
 	assert_int_equal(s.nlast, 1);
-	assert_int_equal(s.text.len, 1000 * sizeof(block) +
-	    strlen("<>|next|"));
+	assert_int_equal(s.text.len, 1000 * sizeof(block) + strlen("<>|next|"));
 	stop(&s);
 }
 
@@ -413,7 +417,7 @@ tells_who_sent_each_line(void **state UNUSED)
 	child = s.pid;
 	assert_int_not_equal(child, getpid());
 	assert_int_not_equal(child, 0);
-	/* begun by one, ended by another: nobody's; the next is its own again */
+	/* begun by one, ended by another: nobody's; the next is whole */
 	say(&s, "mi", 2);
 	write_as_child(s.there, "xed\n");
 	LOOP_UNTIL(s.base, s.nlines == 3);
@@ -458,7 +462,8 @@ send_descriptor(int sock, int fd)
 	} control;
 	char line[] = "take\n";
 	struct iovec iov = { .iov_base = line, .iov_len = 5 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
 		.msg_control = control.space,
 		.msg_controllen = sizeof(control.space) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
@@ -491,8 +496,8 @@ takes_no_descriptors(void **state UNUSED)
 static void
 sends_json_in_one_line(void **state UNUSED)
 {
-	json_t *j = json_pack("{s:s, s:[i,n]}", "text", "a\nb\xe2\x80\xa8",
-	    "list", 1);
+	json_t *j =
+	    json_pack("{s:s, s:[i,n]}", "text", "a\nb\xe2\x80\xa8", "list", 1);
 	json_t *bad = json_pack("{s:o}", "a", json_stringn_nocheck("\xff", 1));
 	struct seen s;
 	char got[64] = "";

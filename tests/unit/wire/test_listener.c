@@ -1,10 +1,11 @@
-/* test_listener: sockets that appear whole or not at all, and who comes by them */
+/* test_listener: sockets that appear whole or not at all, and their peers */
 #include "wire/listener.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <dirent.h>
@@ -73,8 +74,10 @@ on_accept(void *arg, int fd, struct peer *peer)
 static int
 try_open(struct place *p, const char *path, struct listener **l, struct err *e)
 {
-	struct listener_options o = { .path = path, .mode = 0640,
-		.group = (gid_t)-1, .connections_max = 2 };
+	struct listener_options o = { .path = path,
+		.mode = 0640,
+		.group = (gid_t)-1,
+		.connections_max = 2 };
 
 	return listener_open(p->base, &o, on_accept, p, l, e);
 }
@@ -171,8 +174,8 @@ full_backlog_is_life(void **state)
 	first = dial(p->path);
 	for (; n < 8; n++) {
 		more[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-		if (connect(more[n], (struct sockaddr *)&sun,
-		    sizeof(sun)) == -1)
+		if (connect(more[n], (struct sockaddr *)&sun, sizeof(sun)) ==
+		    -1)
 			break;
 	}
 	assert_in_range(n, 0, 7);

@@ -1,10 +1,11 @@
 /* test_rpc: lines to classified messages, and answers */
 #include "wire/rpc.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <stdio.h>
@@ -19,8 +20,8 @@
 static const struct {
 	const char *line;
 	enum rpc_kind kind;
-	int code;	    /* RPC_BAD */
-	const char *id;	    /* as JSON, NULL none */
+	int code;           /* RPC_BAD */
+	const char *id;     /* as JSON, NULL none */
 	const char *method; /* NULL: none */
 } cases[] = {
 	{ "{" R "\"id\":0,\"method\":\"ping\"}", RPC_REQUEST, 0, "0", "ping" },
@@ -77,7 +78,8 @@ static const struct {
 	{ "{" R "\"id\":7,\"method\":\"m\",\"params\":{\"a\":1,\"a\":2}}",
 	    RPC_BAD, -32700, "7", NULL },
 	{ "{" R "\"id\":\"x\",\"method\":\"m\",\"params\":{\"n\":"
-	  "123456789012345678901234567890}}", RPC_BAD, -32700, "\"x\"", NULL },
+	  "123456789012345678901234567890}}",
+	    RPC_BAD, -32700, "\"x\"", NULL },
 	{ "{" R "\"id\":7,\"method\":\"m\",\"params\":{\"n\":1e999}}", RPC_BAD,
 	    -32700, "7", NULL },
 	{ "{" R "\"params\":{\"a\\u0000\":1},\"id\":7,\"method\":\"m\"}",
@@ -111,8 +113,9 @@ classifies(void **state UNUSED)
 		if ((m.method == NULL) != (cases[i].method == NULL) ||
 		    (m.method != NULL && strcmp(m.method, cases[i].method)))
 			fail_msg("%s: method %s", cases[i].line, m.method);
-		assert_true(m.kind != RPC_BAD || (m.text[0] != '\0' &&
-		    text_is_utf8(m.text, strlen(m.text))));
+		assert_true(m.kind != RPC_BAD ||
+			    (m.text[0] != '\0' &&
+				text_is_utf8(m.text, strlen(m.text))));
 		free(id);
 		rpc_release(&m);
 	}
@@ -124,7 +127,9 @@ static const struct {
 	size_t len;
 } texts[] = {
 	{ "a\\u0000b", "\"a\\u0000b\"", 3 },
-	{ "a\xff" "b", "\"a\\u0000b\"", 3 },
+	{ "a\xff"
+	  "b",
+	    "\"a\\u0000b\"", 3 },
 	{ "a\xc3", "\"a\\u0000\"", 2 },
 	{ "\xed\xa0\x80", "\"\\u0000\\u0000\\u0000\"", 3 },
 	{ "\\ud800", "\"\\u0000\"", 1 },
@@ -143,8 +148,10 @@ reads_what_utf8_cannot_hold_as_nul(void **state UNUSED)
 		const json_t *sql;
 		char line[256], *s;
 
-		snprintf(line, sizeof(line), "{" R "\"id\":1,\"method\":\"m\","
-		    "\"params\":{\"sql\":\"%s\"}}", texts[i].sql);
+		snprintf(line, sizeof(line),
+		    "{" R "\"id\":1,\"method\":\"m\","
+		    "\"params\":{\"sql\":\"%s\"}}",
+		    texts[i].sql);
 		rpc_parse(line, strlen(line), &m);
 		assert_int_equal(m.kind, RPC_REQUEST);
 		sql = json_object_get(m.params, "sql");
@@ -157,7 +164,7 @@ reads_what_utf8_cannot_hold_as_nul(void **state UNUSED)
 	/* a NUL byte itself, in a text and outside one */
 	{
 		static const char in[] = "{" R "\"id\":1,\"method\":\"m\","
-		    "\"params\":{\"sql\":\"a\0b\"}}";
+					 "\"params\":{\"sql\":\"a\0b\"}}";
 		static const char out[] = "{" R "\"id\":1,\0\"method\":\"m\"}";
 		struct rpc_message m;
 
@@ -211,10 +218,11 @@ answers_without_null_members(void **state UNUSED)
 	is(rpc_error(NULL, RPC_PARSE, "why", NULL),
 	    "{" R "\"error\":{\"code\":-32700,\"message\":\"why\"}}");
 	is(rpc_error(zero, RPC_VERSION, "v\xff\xc3\xa9\\",
-	    json_pack("{s:i}", "a", 1)),
+	       json_pack("{s:i}", "a", 1)),
 	    "{" R "\"id\":0,\"error\":{\"code\":-32022,"
 	    "\"message\":\"v\xef\xbf\xbd\xc3\xa9\\\\\",\"data\":{\"a\":1}}}");
-	is(rpc_result(text, json_object()), "{" R "\"id\":\"0\",\"result\":{}}");
+	is(rpc_result(text, json_object()),
+	    "{" R "\"id\":\"0\",\"result\":{}}");
 	json_decref(zero);
 	json_decref(text);
 }
@@ -222,8 +230,8 @@ answers_without_null_members(void **state UNUSED)
 static void
 texts_of_members_hold_no_nul(void **state UNUSED)
 {
-	json_t *j = json_pack("{s:s, s:s%, s:i}", "a", "x", "b", "x\0y", 3, "c",
-	    1);
+	json_t *j =
+	    json_pack("{s:s, s:s%, s:i}", "a", "x", "b", "x\0y", 3, "c", 1);
 
 	assert_string_equal(rpc_text(j, "a"), "x");
 	assert_null(rpc_text(j, "b"));

@@ -1,10 +1,11 @@
 /* test_scan: ids of lines that are only passed on, in pieces of any size */
 #include "wire/scan.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static const struct {
 	    "5 - - 0;" },
 	{ "{\"params\":{\"a\":\"{\\\"id\\\":9}\\\\\"},\"id\":5}", "5 - - 0;" },
 	{ "{\"method\":\"notifications/cancelled\",\"params\":{\"reason\":\"r\","
-	  "\"requestId\":7}}", "- notifications/cancelled 7 0;" },
+	  "\"requestId\":7}}",
+	    "- notifications/cancelled 7 0;" },
 	{ "{\"params\":{\"a\":{\"requestId\":7},\"requestId\":\"x\"}}",
 	    "- - \"x\" 0;" },
 	{ "{\"requestId\":7,\"other\":{\"requestId\":8}}", "- - - 0;" },
@@ -57,7 +59,8 @@ static const struct {
 	/* batches */
 	{ "[]", "" },
 	{ "[{\"id\":1,\"method\":\"a\"},{\"method\":\"b\"},3,[{\"id\":4}],"
-	  "{\"id\":\"c\",\"result\":0}]", "1 a - 0;- b - 0;\"c\" - - 1;" },
+	  "{\"id\":\"c\",\"result\":0}]",
+	    "1 a - 0;- b - 0;\"c\" - - 1;" },
 };
 
 static void
