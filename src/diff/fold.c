@@ -71,91 +71,55 @@ unfit(struct err *e)
 	return err_set(e, ERR_BUG, "two images of one row do not fit");
 }
 
-static json_t *
-load(const struct rowline *l)
+/* A leaf may have its columns in another order than the table it is part of,
+ * so they are found by name; mostly they stand at the same place. */
+static const struct value *
+find(const struct columns *c, const char *name, size_t guess)
 {
-	return json_loadb(l->line, l->json_len, 0, NULL);
+	if (guess < c->n && strcmp(c->names[guess], name) == 0)
+		return &c->values[guess];
+	for (size_t i = 0; i < c->n; i++)
+		if (strcmp(c->names[i], name) == 0)
+			return &c->values[i];
+	return NULL;
 }
 
 static void
 grow(struct fold *f, size_t n)
 {
-	if (n <= f->size)
+	if (n < f->size)
 		return;
-	f->names = mem_grow(f->names, n, sizeof(*f->names));
-	f->key = mem_grow(f->key, n, sizeof(*f->key));
-	f->before = mem_grow(f->before, n, sizeof(*f->before));
-	f->after = mem_grow(f->after, n, sizeof(*f->after));
-	f->size = n;
+	f->size = n + 1;
+	f->key = mem_grow(f->key, f->size, sizeof(*f->key));
+	f->after = mem_grow(f->after, f->size, sizeof(*f->after));
 }
 
-static void
-take_names(struct fold *f, json_t *columns, const json_t *key)
-{
-	const char *name;
-	json_t *v;
-
-	grow(f, json_object_size(columns) + 1);
-	f->im.ncols = 0;
-	json_object_foreach(columns, name, v) {
-		f->names[f->im.ncols] = name;
-		f->key[f->im.ncols++] = json_object_get(key, name) != NULL;
-	}
-}
-
-/* A leaf may have its columns in another order than the table it is part of,
- * so they are found by name. */
+/* The columns are those of the row that came first. */
 static int
-take_values(struct fold *f, const json_t *columns, struct value *v,
-    struct err *e)
+build(struct fold *f, struct err *e)
 {
-	if (json_object_size(columns) != f->im.ncols)
-		return unfit(e);
-	for (size_t i = 0; i < f->im.ncols; i++) {
-		const json_t *cell = json_object_get(columns, f->names[i]);
-
-		if (cell == NULL)
-			return unfit(e);
-		v[i].p = json_string_value(cell);
-		v[i].len = json_string_length(cell);
-	}
-	return 0;
-}
-
-static enum image_op
-op_of(const json_t *row)
-{
-	if (json_is_null(json_object_get(row, "before")))
-		return IMAGE_INSERT;
-	return json_is_null(json_object_get(row, "after")) ? IMAGE_DELETE :
-							     IMAGE_UPDATE;
-}
-
-static int
-build(struct fold *f, const struct rowline *then, const struct rowline *now,
-    struct err *e)
-{
-	json_t *before = json_object_get(f->was, "before");
-	json_t *after = json_object_get(f->is, "after");
+	const struct columns *after = &f->now.after;
+	const struct columns *shape =
+	    f->then.before.there ? &f->then.before : &f->then.after;
 	struct image *im = &f->im;
 
-	take_names(f, json_is_object(before) ? before : after,
-	    json_object_get(f->was, "key"));
-	im->names = f->names;
+	if (after->there && after->n != shape->n)
+		return unfit(e);
+	grow(f, shape->n);
+	for (size_t i = 0; i < shape->n; i++) {
+		const struct value *v = find(after, shape->names[i], i);
+
+		if (after->there && v == NULL)
+			return unfit(e);
+		if (v != NULL)
+			f->after[i] = *v;
+		f->key[i] = find(&f->then.key, shape->names[i], i) != NULL;
+	}
+	im->ncols = shape->n;
+	im->names = shape->names;
 	im->key = f->key;
-	im->before = im->after = NULL;
-	if (json_is_object(before)) {
-		if (take_values(f, before, f->before, e) == -1)
-			return -1;
-		im->before = f->before;
-	}
-	if (json_is_object(after)) {
-		if (take_values(f, after, f->after, e) == -1)
-			return -1;
-		im->after = f->after;
-	}
-	im->was = then->was;
-	im->is = now->is;
+	im->before = f->then.before.there ? f->then.before.values : NULL;
+	im->after = after->there ? f->after : NULL;
 	return 0;
 }
 
@@ -172,29 +136,22 @@ fold_rows(struct fold *f, const struct rowline *then, const struct rowline *now,
 		[IMAGE_UPDATE][IMAGE_DELETE] = { true, true, IMAGE_DELETE },
 	};
 	/* clang-format on */
-	enum image_op was, is;
 
-	json_decref(f->was);
-	json_decref(f->is);
-	f->was = load(then);
-	f->is = load(now);
-	if (f->was == NULL || f->is == NULL)
+	if (unpack(&f->then, then, e) == -1 || unpack(&f->now, now, e) == -1)
+		return -1;
+	if (!net[f->then.op][f->now.op].fits)
 		return unfit(e);
-	was = op_of(f->was);
-	is = op_of(f->is);
-	if (!net[was][is].fits)
-		return unfit(e);
-	f->im.table = json_string_value(json_object_get(f->was, "table"));
+	f->im.table = f->then.table;
 	/* Once collateral, always so: it is a warning. */
-	f->im.collateral =
-	    json_is_true(json_object_get(f->was, "collateral")) ||
-	    json_is_true(json_object_get(f->is, "collateral"));
-	f->im.op = net[was][is].op;
+	f->im.collateral = f->then.collateral || f->now.collateral;
+	f->im.op = net[f->then.op][f->now.op].op;
+	f->im.was = then->was;
+	f->im.is = now->is;
 	*out = FOLD_NOTHING;
-	if (!net[was][is].stays)
+	if (!net[f->then.op][f->now.op].stays)
 		return 0;
-	if (f->im.table == NULL || build(f, then, now, e) == -1)
-		return unfit(e);
+	if (build(f, e) == -1)
+		return -1;
 	*out = image_is_unchanged(&f->im) ? FOLD_UNCHANGED : FOLD_ROW;
 	return 0;
 }
@@ -202,11 +159,9 @@ fold_rows(struct fold *f, const struct rowline *then, const struct rowline *now,
 void
 fold_release(struct fold *f)
 {
-	json_decref(f->was);
-	json_decref(f->is);
-	free(f->names);
+	unpack_release(&f->then);
+	unpack_release(&f->now);
 	free(f->key);
-	free(f->before);
 	free(f->after);
 	memset(f, 0, sizeof(*f));
 }

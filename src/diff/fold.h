@@ -4,6 +4,7 @@
 
 #include "diff/image.h"
 #include "diff/rowcursor.h"
+#include "diff/unpack.h"
 
 /* Where rows ended up, and for each a number that the caller gives. */
 struct placemap;
@@ -19,10 +20,9 @@ enum fold_result { FOLD_ROW, FOLD_NOTHING, FOLD_UNCHANGED };
 /* A folded row and what it is made of; a zeroed struct is empty. */
 struct fold {
 	struct image im;
-	json_t *was, *is;
-	const char **names;
+	struct unpacked then, now;
 	bool *key;
-	struct value *before, *after;
+	struct value *after;
 	size_t size;
 };
 

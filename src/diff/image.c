@@ -2,6 +2,7 @@
 #include "diff/image.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,19 +20,37 @@ static_assert(sizeof(image_op_name) / sizeof(image_op_name[0]) == IMAGE_NOPS,
 #define ROW_MEMBERS 6  /* table, op, collateral, key, before, after */
 
 /*
- * What goes into the digest of one row, gathered so that the hash function is
- * called once for most rows: its call costs more than hashing a short field.
+ * What goes into a digest or a text, gathered so that the call behind is made
+ * once for most rows: it costs more than the few bytes of a field do.
  */
 struct sink {
-	struct digest *d;
+	struct digest *d; /* or */
+	struct text *t;
 	size_t n;
 	unsigned char b[4096];
 };
 
 static void
+sink_init(struct sink *k, struct digest *d, struct text *t)
+{
+	k->d = d;
+	k->t = t;
+	k->n = 0;
+}
+
+static void
+put_through(struct sink *k, const void *p, size_t n)
+{
+	if (k->d != NULL)
+		digest_bytes(k->d, p, n);
+	else
+		text_addn(k->t, p, n);
+}
+
+static void
 drain(struct sink *k)
 {
-	digest_bytes(k->d, k->b, k->n);
+	put_through(k, k->b, k->n);
 	k->n = 0;
 }
 
@@ -41,7 +60,7 @@ put_bytes(struct sink *k, const void *p, size_t n)
 	if (n > sizeof(k->b) - k->n)
 		drain(k);
 	if (n > sizeof(k->b)) {
-		digest_bytes(k->d, p, n);
+		put_through(k, p, n);
 		return;
 	}
 	if (n > 0)
@@ -55,8 +74,8 @@ put_tagged(struct sink *k, char tag, uint64_t v)
 {
 	unsigned char b[9] = { (unsigned char)tag };
 
-	for (int i = 0; i < 8; i++)
-		b[8 - i] = (unsigned char)(v >> (8 * i));
+	v = htobe64(v);
+	memcpy(b + 1, &v, sizeof(v));
 	put_bytes(k, b, sizeof(b));
 }
 
@@ -87,14 +106,20 @@ mend(struct text *out, const char *p, size_t n)
 	}
 }
 
+/* Eight bytes at a time: every value of every row passes here. */
 static bool
 is_ascii(const char *p, size_t n)
 {
-	unsigned char high = 0;
+	uint64_t high = 0, word;
+	size_t i = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (; n - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, p + i, sizeof(word));
+		high |= word;
+	}
+	for (; i < n; i++)
 		high |= (unsigned char)p[i];
-	return high < 0x80;
+	return (high & 0x8080808080808080u) == 0;
 }
 
 static void
@@ -215,8 +240,7 @@ image_hash(const struct image *im, struct digest *d,
 	struct place few[FEW_COLUMNS], *many = NULL, *order = few;
 	struct sink k;
 
-	k.d = d;
-	k.n = 0;
+	sink_init(&k, d, NULL);
 	if (im->ncols > FEW_COLUMNS)
 		order = many = mem_array(im->ncols, sizeof(*many));
 	for (size_t i = 0; i < im->ncols; i++) {
@@ -312,8 +336,7 @@ image_hash_json(const json_t *row, struct digest *d,
 	enum image_op op = IMAGE_INSERT;
 	struct sink k;
 
-	k.d = d;
-	k.n = 0;
+	sink_init(&k, d, NULL);
 	/* A member that the digest does not cover must not be shown. */
 	if (!json_is_string(table) || !json_is_boolean(collateral) ||
 	    json_object_size(row) != ROW_MEMBERS)
@@ -333,53 +356,101 @@ image_hash_json(const json_t *row, struct digest *d,
 }
 
 static void
-add_columns(struct text *out, const struct image *im, const struct value *v,
+put_word(struct sink *k, const char *s)
+{
+	put_bytes(k, s, strlen(s));
+}
+
+#define ONES 0x0101010101010101u
+#define HIGHS 0x8080808080808080u
+
+/* Has a high bit where a byte of w is 0 (and perhaps above it). */
+static uint64_t
+zeros(uint64_t w)
+{
+	return (w - ONES) & ~w & HIGHS;
+}
+
+/* True where JSON shows the bytes as they are. */
+static bool
+is_plain(const char *p, size_t n)
+{
+	uint64_t bad = 0, w;
+
+	for (size_t i = 0; i < n; i += sizeof(w)) {
+		w = ONES * ' ';
+		memcpy(&w, p + i, n - i < sizeof(w) ? n - i : sizeof(w));
+		bad |= (w & HIGHS) | ((w - ONES * ' ') & ~w & HIGHS) |
+		    zeros(w ^ ONES * '"') | zeros(w ^ ONES * '\\');
+	}
+	return bad == 0;
+}
+
+static void
+put_json(struct sink *k, const char *p, size_t n)
+{
+	if (!is_plain(p, n)) {
+		drain(k);
+		text_add_json(k->t, p, n);
+		return;
+	}
+	put_bytes(k, "\"", 1);
+	put_bytes(k, p, n);
+	put_bytes(k, "\"", 1);
+}
+
+static void
+put_json_columns(struct sink *k, const struct image *im, const struct value *v,
     const bool *only)
 {
 	bool first = true;
 
-	text_addc(out, '{');
+	put_bytes(k, "{", 1);
 	for (size_t i = 0; i < im->ncols; i++) {
 		if (only != NULL && !only[i])
 			continue;
 		if (!first)
-			text_addc(out, ',');
+			put_bytes(k, ",", 1);
 		first = false;
-		text_add_json(out, im->names[i], strlen(im->names[i]));
-		text_addc(out, ':');
+		put_json(k, im->names[i], strlen(im->names[i]));
+		put_bytes(k, ":", 1);
 		if (v[i].p != NULL)
-			text_add_json(out, v[i].p, v[i].len);
+			put_json(k, v[i].p, v[i].len);
 		else
-			text_addn(out, "null", 4);
+			put_bytes(k, "null", 4);
 	}
-	text_addc(out, '}');
+	put_bytes(k, "}", 1);
 }
 
 static void
-add_part(struct text *out, const char *what, const struct image *im,
+put_json_part(struct sink *k, const char *what, const struct image *im,
     const struct value *v, const bool *only)
 {
-	text_add(out, what);
+	put_word(k, what);
 	if (v == NULL)
-		text_add(out, "null");
+		put_word(k, "null");
 	else
-		add_columns(out, im, v, only);
+		put_json_columns(k, im, v, only);
 }
 
 void
 image_json(const struct image *im, struct text *out)
 {
-	text_add(out, "{\"table\":");
-	text_add_json(out, im->table, strlen(im->table));
-	text_add(out, ",\"op\":\"");
-	text_add(out, image_op_name[im->op]);
-	text_add(out, im->collateral ? "\",\"collateral\":true" :
-				       "\",\"collateral\":false");
-	add_part(out, ",\"key\":", im,
+	struct sink k;
+
+	sink_init(&k, NULL, out);
+	put_word(&k, "{\"table\":");
+	put_json(&k, im->table, strlen(im->table));
+	put_word(&k, ",\"op\":\"");
+	put_word(&k, image_op_name[im->op]);
+	put_word(&k, im->collateral ? "\",\"collateral\":true" :
+				      "\",\"collateral\":false");
+	put_json_part(&k, ",\"key\":", im,
 	    count_key(im) != 0 ? key_values(im) : NULL, im->key);
-	add_part(out, ",\"before\":", im, im->before, NULL);
-	add_part(out, ",\"after\":", im, im->after, NULL);
-	text_addc(out, '}');
+	put_json_part(&k, ",\"before\":", im, im->before, NULL);
+	put_json_part(&k, ",\"after\":", im, im->after, NULL);
+	put_bytes(&k, "}", 1);
+	drain(&k);
 }
 
 bool

@@ -1,7 +1,6 @@
 /* rowcursor: the lines of a file of row images, one after the other */
 #include "diff/rowcursor.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,62 +153,4 @@ rowcursor_next(struct rowcursor *c, struct rowline *l, struct err *e)
 	c->start += l->len;
 	c->at += l->len;
 	return parse_tail(l, e) == -1 ? -1 : 1;
-}
-
-/* Takes the JSON string that p begins with; NULL where there is none, else
- * what follows it. */
-static const char *
-take_string(const char *p, const char *end, struct text *out)
-{
-	const char *q = p + 1;
-	json_t *s;
-
-	if (p >= end || *p != '"')
-		return NULL;
-	while (q < end && *q != '"')
-		q += *q == '\\' ? 2 : 1;
-	if (q >= end)
-		return NULL;
-	q++;
-	if (memchr(p, '\\', (size_t)(q - p)) == NULL) {
-		text_addn(out, p + 1, (size_t)(q - p) - 2);
-		return q;
-	}
-	s = json_loadb(p, (size_t)(q - p), JSON_DECODE_ANY, NULL);
-	if (s == NULL)
-		return NULL;
-	text_addn(out, json_string_value(s), json_string_length(s));
-	json_decref(s);
-	return q;
-}
-
-static const char *
-skip(const char *p, const char *end, const char *word)
-{
-	size_t n = strlen(word);
-
-	if (p == NULL || (size_t)(end - p) < n || memcmp(p, word, n) != 0)
-		return NULL;
-	return p + n;
-}
-
-int
-rowline_head(const struct rowline *l, struct text *table, enum image_op *op,
-    bool *collateral, struct err *e)
-{
-	const char *end = l->line + l->json_len, *p, *q = NULL;
-	int i = 0;
-
-	p = skip(l->line, end, "{\"table\":");
-	p = p != NULL ? take_string(p, end, table) : NULL;
-	p = skip(p, end, ",\"op\":\"");
-	for (; i < IMAGE_NOPS; i++)
-		if ((q = skip(p, end, image_op_name[i])) != NULL)
-			break;
-	q = skip(q, end, "\",\"collateral\":");
-	if (q == NULL || q == end)
-		return broken(e);
-	*op = (enum image_op)i;
-	*collateral = *q == 't';
-	return 0;
 }

@@ -33,8 +33,4 @@ int rowcursor_seek(struct rowcursor *c, uint64_t offset, struct err *e)
 int rowcursor_next(struct rowcursor *c, struct rowline *l, struct err *e)
     MUST_CHECK;
 
-/* What a row is counted by, without parsing its columns; appends to table. */
-int rowline_head(const struct rowline *l, struct text *table, enum image_op *op,
-    bool *collateral, struct err *e) MUST_CHECK;
-
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "diff/rowcursor.h"
+#include "diff/unpack.h"
 
 #define BUFFER_BYTES ((size_t)64 << 10)
 #define BUFFER_KEPT ((size_t)1 << 20) /* a larger one is given back */
@@ -25,6 +26,7 @@ struct rowfile {
 	size_t ncounts, last; /* the count used last, most often the next */
 	struct digest *d;
 	struct seal *seal;
+	struct unpacked row; /* the one being copied */
 };
 
 int
@@ -57,6 +59,7 @@ rowfile_close(struct rowfile *f)
 	free(f->counts);
 	digest_free(f->d);
 	seal_free(f->seal);
+	unpack_release(&f->row);
 	free(f);
 }
 
@@ -192,25 +195,18 @@ rowfile_note_unchanged(struct rowfile *f, const char *table, bool collateral)
 int
 rowfile_copy(struct rowfile *f, const struct rowline *l, struct err *e)
 {
-	struct text table = { 0 };
-	enum image_op op = IMAGE_INSERT;
-	bool collateral = false;
 	size_t before;
-	int r = -1;
 
 	if (f->buf.len >= BUFFER_BYTES && rowfile_flush(f, e) == -1)
 		return -1;
-	if (rowline_head(l, &table, &op, &collateral, e) == -1 ||
+	if (unpack_head(&f->row, l, e) == -1 ||
 	    seal_add(f->seal, l->hash, e) == -1)
-		goto out;
+		return -1;
 	before = f->buf.len;
 	text_addn(&f->buf, l->line, l->len);
 	keep(f, before);
-	count_of(f, text_str(&table), collateral)->n[op]++;
-	r = 0;
-out:
-	text_release(&table);
-	return r;
+	count_of(f, f->row.table, f->row.collateral)->n[f->row.op]++;
+	return 0;
 }
 
 int
