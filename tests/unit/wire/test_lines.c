@@ -26,10 +26,19 @@ struct seen {
 	struct lines *lines;
 	struct text text; /* "line|line|", a long one as "<bytes>" */
 	int nlines, nlong, nlast, drained, closed;
-	pid_t pid;
-	enum { KEEP, CLOSE, FINISH, PAUSE } then; /* after a line */
-	int there;                                /* the other end */
+	pid_t pid, before; /* of the last line, and of the one before */
+	enum {
+		KEEP,
+		CLOSE,
+		FINISH,
+		PAUSE,
+		REPLY,
+		STAY
+	} then;    /* after a line */
+	int there; /* the other end */
 };
+
+static char block[65536]; /* what is sent when it does not matter */
 
 static void
 on_line(void *arg, char *line, size_t len, pid_t pid)
@@ -40,6 +49,7 @@ on_line(void *arg, char *line, size_t len, pid_t pid)
 	text_addn(&s->text, line, len);
 	text_addc(&s->text, '|');
 	s->nlines++;
+	s->before = s->pid;
 	s->pid = pid;
 	if (s->then == CLOSE) {
 		lines_close(s->lines);
@@ -50,6 +60,8 @@ on_line(void *arg, char *line, size_t len, pid_t pid)
 		s->lines = NULL;
 	} else if (s->then == PAUSE)
 		lines_pause(s->lines);
+	else if (s->then == REPLY)
+		lines_send(s->lines, block, sizeof(block));
 }
 
 static void
@@ -87,6 +99,8 @@ on_closed(void *arg, const char *why)
 
 	assert_non_null(why);
 	s->closed++;
+	if (s->then == STAY)
+		return;
 	lines_close(s->lines);
 	s->lines = NULL;
 }
@@ -208,15 +222,15 @@ keeps_nul_bytes(void **state UNUSED)
 static void
 lends_a_long_line_in_pieces(void **state UNUSED)
 {
-	static char block[4096];
+	static char page[4096];
 	struct lines_options o = small;
 	struct seen s;
 
 	o.line_max = 1000;
 	start(&s, &o);
-	memset(block, 'x', sizeof(block));
+	memset(page, 'x', sizeof(page));
 	for (int i = 0; i < 1000; i++) {
-		say(&s, block, sizeof(block));
+		say(&s, page, sizeof(page));
 		LOOP_SETTLE(s.base);
 	}
 	assert_int_equal(s.nlong, 1);
@@ -225,7 +239,7 @@ lends_a_long_line_in_pieces(void **state UNUSED)
 	LOOP_UNTIL(s.base, s.nlines == 1);
 	assert_int_equal(s.nlong, 1);
 	assert_int_equal(s.nlast, 1);
-	assert_int_equal(s.text.len, 1000 * sizeof(block) + strlen("<>|next|"));
+	assert_int_equal(s.text.len, 1000 * sizeof(page) + strlen("<>|next|"));
 	stop(&s);
 }
 
@@ -245,14 +259,14 @@ drain(int fd)
 static void
 stops_reading_whoever_does_not_read(void **state UNUSED)
 {
-	static char block[4096];
+	static char page[4096];
 	size_t sent = 0, got = 0;
 	struct seen s;
 
 	start(&s, &small);
-	memset(block, 'y', sizeof(block));
-	for (; !lines_is_full(s.lines); sent += sizeof(block) + 1)
-		lines_send(s.lines, block, sizeof(block));
+	memset(page, 'y', sizeof(page));
+	for (; !lines_is_full(s.lines); sent += sizeof(page) + 1)
+		lines_send(s.lines, page, sizeof(page));
 	say(&s, "one\ntwo\n", 8);
 	LOOP_SETTLE(s.base);
 	assert_int_equal(s.nlines, 0);
@@ -269,10 +283,55 @@ stops_reading_whoever_does_not_read(void **state UNUSED)
 	stop(&s);
 }
 
+/* Lines that are already here wait as well. */
+static void
+tells_no_lines_while_full(void **state UNUSED)
+{
+	struct seen s;
+
+	start(&s, &small);
+	s.then = REPLY;
+	for (int i = 0; i < 200; i++)
+		say(&s, "ask\n", 4);
+	LOOP_UNTIL(s.base, lines_is_full(s.lines));
+	LOOP_SETTLE(s.base);
+	assert_true(s.nlines < 20);
+	while (s.nlines < 200) {
+		drain(s.there);
+		LOOP_SETTLE(s.base);
+	}
+	assert_int_equal(s.closed, 0);
+	stop(&s);
+}
+
+/* The kernel holds far less than out_low here. */
+static void
+drained_is_told_below_out_low(void **state UNUSED)
+{
+	struct lines_options o = roomy;
+	size_t sent = 0, got = 0;
+	struct seen s;
+
+	o.out_high = 3 << 20;
+	o.out_low = 2 << 20;
+	start(&s, &o);
+	for (; !lines_is_full(s.lines); sent += sizeof(block) + 1)
+		lines_send(s.lines, block, sizeof(block));
+	while (s.drained == 0) {
+		char sink[16384];
+		ssize_t n = recv(s.there, sink, sizeof(sink), MSG_DONTWAIT);
+
+		got += n > 0 ? (size_t)n : 0;
+		LOOP_SETTLE(s.base);
+	}
+	assert_true(sent - got > 1 << 20);
+	assert_true(got > 512 << 10);
+	stop(&s);
+}
+
 static void
 closes_above_out_max(void **state UNUSED)
 {
-	static char block[65536];
 	struct seen s;
 
 	start(&s, &small);
@@ -304,6 +363,24 @@ tells_a_broken_connection_once(void **state UNUSED)
 }
 
 static void
+tells_its_end_once_even_if_it_is_kept(void **state UNUSED)
+{
+	struct seen s;
+
+	start(&s, &small);
+	s.then = STAY;
+	close(s.there);
+	s.there = -1;
+	LOOP_UNTIL(s.base, s.closed);
+	lines_send(s.lines, "x", 1);
+	lines_pause(s.lines);
+	lines_resume(s.lines);
+	LOOP_SETTLE(s.base);
+	assert_int_equal(s.closed, 1);
+	stop(&s);
+}
+
+static void
 may_be_closed_from_inside(void **state UNUSED)
 {
 	struct seen s;
@@ -322,7 +399,6 @@ may_be_closed_from_inside(void **state UNUSED)
 static void
 finish_writes_what_is_queued(void **state UNUSED)
 {
-	static char block[65536];
 	struct seen s;
 	size_t got = 0, sent = 0;
 	char end;
@@ -346,7 +422,6 @@ finish_writes_what_is_queued(void **state UNUSED)
 static void
 finish_waits_for_nobody_for_ever(void **state UNUSED)
 {
-	static char block[65536];
 	struct seen s;
 	size_t all = 0;
 	ssize_t n;
@@ -419,13 +494,17 @@ tells_who_sent_each_line(void **state UNUSED)
 	assert_int_not_equal(child, 0);
 	/* begun by one, ended by another: nobody's; the next is whole */
 	say(&s, "mi", 2);
-	write_as_child(s.there, "xed\n");
-	LOOP_UNTIL(s.base, s.nlines == 3);
-	assert_int_equal(s.pid, 0);
+	LOOP_SETTLE(s.base);
+	write_as_child(s.there, "xed\nwhole\n");
+	LOOP_UNTIL(s.base, s.nlines == 4);
+	assert_int_equal(s.before, 0);
+	assert_int_not_equal(s.pid, 0);
+	assert_int_not_equal(s.pid, getpid());
 	say(&s, "m\nn\n", 4);
-	LOOP_UNTIL(s.base, s.nlines == 5);
+	LOOP_UNTIL(s.base, s.nlines == 6);
+	assert_int_equal(s.before, getpid());
 	assert_int_equal(s.pid, getpid());
-	assert_string_equal(text_str(&s.text), "mine|other|mixed|m|n|");
+	assert_string_equal(text_str(&s.text), "mine|other|mixed|whole|m|n|");
 	stop(&s);
 }
 
@@ -522,6 +601,9 @@ main(void)
 		cmocka_unit_test(keeps_nul_bytes),
 		cmocka_unit_test(lends_a_long_line_in_pieces),
 		cmocka_unit_test(stops_reading_whoever_does_not_read),
+		cmocka_unit_test(tells_no_lines_while_full),
+		cmocka_unit_test(drained_is_told_below_out_low),
+		cmocka_unit_test(tells_its_end_once_even_if_it_is_kept),
 		cmocka_unit_test(closes_above_out_max),
 		cmocka_unit_test(tells_a_broken_connection_once),
 		cmocka_unit_test(may_be_closed_from_inside),
