@@ -481,8 +481,8 @@ two_statements_fold(void **state)
 		    "u1 a>b\nu2 b>c\n", 0 },
 		{ { { "1", "a", "b", 1, 2 } }, { { "2", "x", NULL, 5, 0 } },
 		    "u1 a>b\nd2 x>\n", 0 },
-		{ { { "1", "a", "b", 1, 2 } }, { { NULL } }, "u1 a>b\n", 0 },
-		{ { { NULL } }, { { "1", "a", "b", 1, 2 } }, "u1 a>b\n", 0 },
+		{ { { "1", "a", "b", 1, 2 } }, { { .id = NULL } }, "u1 a>b\n", 0 },
+		{ { { .id = NULL } }, { { "1", "a", "b", 1, 2 } }, "u1 a>b\n", 0 },
 		/* order stays, in whichever order they are met again */
 		{ { { "1", NULL, "a", 0, 1 }, { "2", "x", "y", 2, 3 },
 		      { "3", "m", "n", 4, 5 } },

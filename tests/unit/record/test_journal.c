@@ -280,10 +280,12 @@ a_torn_end_is_moved_away(void **state UNUSED)
 		const char *tail;
 		size_t len;
 	} tails[] = {
-		{ "{\"seq\":4,\"at\":\"20", 16 },
-		{ "x", 1 },
-		{ "\0\0\0\0\0\0\0", 7 },
-		{ "{\"seq\":4\0\0\0\0\"}\n{\"seq\":5}\n", 27 },
+#define TAIL(s) { (s), sizeof(s) - 1 }
+		TAIL("{\"seq\":4,\"at\":\"20"),
+		TAIL("x"),
+		TAIL("\0\0\0\0\0\0\0"),
+		TAIL("{\"seq\":4\0\0\0\0\"}\n{\"seq\":5}\n"),
+#undef TAIL
 	};
 
 	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
