@@ -304,6 +304,10 @@ gone(struct bufferevent *bev UNUSED, short what UNUSED, void *arg)
 {
 	struct parser *p = arg;
 
+	if (p->state == CHILD_STARTING) {
+		lose_child(p, "it ends at once");
+		return;
+	}
 	log_info("the parser has gone%s; it is replaced",
 	    p->state == CHILD_BUSY ? " over a statement" : "");
 	lose_child(p, "the statement was too much for the parser");

@@ -285,7 +285,7 @@ into_clause(struct walk *w, const ProtobufCMessage *m)
 
 	w->f->into = true;
 	if (s->rel != NULL &&
-	    add_relation(w, &w->writes, 'x', w->queries > 1, s->rel) == -1)
+	    add_relation(w, &w->writes, 'x', false, s->rel) == -1)
 		return -1;
 	return tree_children(m, visit_without, &o);
 }
