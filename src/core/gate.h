@@ -36,6 +36,7 @@ int gate_new(struct event_base *base, const struct gate_options *o,
 void gate_stop(struct gate *g, void (*done)(void *arg), void *arg);
 void gate_free(struct gate *g);
 
+struct event_base *gate_base(const struct gate *g);
 const struct gate_options *gate_get_options(const struct gate *g);
 struct agent *gate_agent(struct gate *g, const char *name); /* or NULL */
 struct guard *gate_guard(struct gate *g);

@@ -3,9 +3,9 @@
 
 #include <assert.h>
 
-#define KIB 1024
+#define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
-#define GIB ((uint64_t)1024 * MIB)
+#define GIB (1024 * MIB)
 
 const char *const access_name[ACCESS_N] = {
 	[ACCESS_READ] = "read",
@@ -19,7 +19,7 @@ void
 limits_init(struct limits *l)
 {
 	*l = (struct limits){
-		.ttl_ms = 10 * 60 * 1000,
+		.ttl_ms = INT64_C(10) * 60 * 1000,
 		.changes_max = 8,
 		.agent_changes_max = 8,
 		.reads_max = 4,

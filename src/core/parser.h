@@ -42,8 +42,10 @@ struct parser_answer {
 	enum parser_status status;
 	char text[512];	     /* what was wrong, fit for the agent */
 	long position;	     /* PARSER_SYNTAX: 1-based in characters, 0 unknown */
-	const struct facts *facts;	      /* facts calls, on OK; lent */
-	const struct rewrite_result *rewrite; /* rewrite calls, on OK; lent */
+	/* On OK, of facts or rewrite calls; lent for the call.  Whoever wants to
+	 * keep one copies the struct and zeroes this one. */
+	struct facts *facts;
+	struct rewrite_result *rewrite;
 };
 
 struct parser;

@@ -435,7 +435,8 @@ finish(struct link *l)
 static bool
 drain(struct link *l)
 {
-	while (l->at < l->batch->n && !PQisBusy(l->conn)) {
+	while (l->state != LINK_DEAD && l->at < l->batch->n &&
+	    !PQisBusy(l->conn)) {
 		struct batch_step *s = &l->batch->v[l->at];
 		PGresult *r = PQgetResult(l->conn);
 
@@ -454,7 +455,7 @@ drain(struct link *l)
 			break;
 		}
 	}
-	return l->at == l->batch->n;
+	return l->state != LINK_DEAD && l->at == l->batch->n;
 }
 
 static void

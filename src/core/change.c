@@ -1,0 +1,574 @@
+/* change: one held transaction from proposal to its end */
+#include "core/change.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "core/internal.h"
+
+#define ENDED_MAX 1000 /* ended changes that this run still answers for */
+
+/* ADDING, COMMITTING and ENDING are moments of a held change. */
+const char *const change_status[CHANGE_NSTATES] = {
+	[CHANGE_RUNNING] = "running",
+	[CHANGE_HELD] = "pending",
+	[CHANGE_ADDING] = "pending",
+	[CHANGE_COMMITTING] = "pending",
+	[CHANGE_ENDING] = "pending",
+	[CHANGE_COMMITTED] = "committed",
+	[CHANGE_ROLLED_BACK] = "rolled_back",
+	[CHANGE_IN_DOUBT] = "in_doubt",
+	[CHANGE_FAILED] = "failed",
+};
+
+struct watcher {
+	TAILQ_ENTRY(watcher) next;
+	struct call call;
+	struct change *change;
+	bool is_operator; /* is shown the header, not the agent's view */
+	struct event *timer;
+	outcome_done *done;
+	void *arg;
+};
+
+/* --- making and finding ---------------------------------------------------- */
+
+static void
+new_id(struct gate *g, char id[CHANGE_ID_SIZE])
+{
+	unsigned char r[5];
+	char hex[11];
+	const char *agent;
+	json_t *ended;
+
+	do {
+		mem_random(r, sizeof(r));
+		text_hex(hex, r, sizeof(r));
+		snprintf(id, CHANGE_ID_SIZE, "chg_%s", hex);
+		ended = gate_ended(g, id, &agent);
+		json_decref(ended);
+	} while (gate_change(g, id) != NULL || ended != NULL);
+}
+
+static void
+expire(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct change *c = arg;
+
+	if (c->state == CHANGE_HELD || c->state == CHANGE_ADDING)
+		change_end(c, WHY_EXPIRED, NULL, NULL);
+}
+
+struct change *
+change_new(struct gate *g, struct agent *a, const char *intent)
+{
+	struct change *c = mem_new(sizeof(*c));
+
+	c->gate = g;
+	c->agent = a;
+	c->intent = intent != NULL ? mem_strdup(intent) : NULL;
+	c->statements = json_array();
+	c->effects = json_array();
+	c->complete = true;
+	c->created_wall = clock_wall_ms();
+	c->login = ((struct agent_logins *)a->links)->writer;
+	c->expiry = evtimer_new(g->base, expire, c);
+	TAILQ_INIT(&c->watchers);
+	new_id(g, c->id);
+	TAILQ_INSERT_TAIL(&g->changes, c, next);
+	return c;
+}
+
+static void
+release_work(struct change *c, bool remove_files)
+{
+	if (c->link != NULL)
+		pool_drop(c->login->pool, c->link);
+	c->link = NULL;
+	store_close(c->store, remove_files);
+	c->store = NULL;
+	event_del(c->expiry);
+}
+
+void
+change_free(struct change *c)
+{
+	TAILQ_REMOVE(&c->gate->changes, c, next);
+	release_work(c, true);
+	event_free(c->expiry);
+	for (size_t i = 0; i < c->ntables; i++)
+		free(c->tables[i].name);
+	free(c->tables);
+	counts_release(&c->counts);
+	json_decref(c->statements);
+	json_decref(c->effects);
+	free(c->intent);
+	free(c->reason);
+	free(c->decided_by);
+	free(c);
+}
+
+struct change *
+change_find(struct gate *g, const char *id, const char *agent)
+{
+	struct change *c = gate_change(g, id);
+
+	if (c == NULL || c->state == CHANGE_RUNNING ||
+	    (agent != NULL && strcmp(c->agent->o->name, agent) != 0))
+		return NULL;
+	return c;
+}
+
+size_t
+change_pending(const struct gate *g, const struct agent *a)
+{
+	const struct change *c;
+	size_t n = 0;
+
+	TAILQ_FOREACH(c, &g->changes, next)
+		n += !change_has_ended(c) && (a == NULL || c->agent == a);
+	return n;
+}
+
+bool
+change_has_ended(const struct change *c)
+{
+	return c->state >= CHANGE_COMMITTED && c->state != CHANGE_IN_DOUBT;
+}
+
+bool
+change_is_pending(const struct change *c)
+{
+	return c->state == CHANGE_HELD || c->state == CHANGE_ADDING ||
+	    c->state == CHANGE_COMMITTING;
+}
+
+struct store *
+change_store(struct change *c)
+{
+	return c->store;
+}
+
+/* --- states ------------------------------------------------------------------ */
+
+static void
+watcher_free(struct watcher *w)
+{
+	if (w->change != NULL)
+		TAILQ_REMOVE(&w->change->watchers, w, next);
+	event_free(w->timer);
+	free(w);
+}
+
+static void
+tell_watchers(struct change *c)
+{
+	struct watcher *w;
+
+	while ((w = TAILQ_FIRST(&c->watchers)) != NULL) {
+		outcome_done *done = w->done;
+		void *arg = w->arg;
+		json_t *json = w->is_operator ? change_header(c) :
+					    change_result(c, false);
+
+		watcher_free(w);
+		change_told(done, arg, true, NULL, NULL, json);
+	}
+}
+
+/* The oldest ended change beyond what this run answers for is forgotten; the
+ * journal still knows it. */
+static void
+forget_oldest(struct gate *g)
+{
+	struct change *c;
+
+	TAILQ_FOREACH(c, &g->changes, next)
+		if (change_has_ended(c) && TAILQ_EMPTY(&c->watchers))
+			break;
+	if (c != NULL && g->nended > ENDED_MAX) {
+		change_free(c);
+		g->nended--;
+	}
+}
+
+void
+change_enter(struct change *c, enum change_state state)
+{
+	log_debug("%s: %s -> %s", c->id, change_status[c->state],
+	    change_status[state]);
+	c->state = state;
+	if (!change_has_ended(c))
+		return;
+	release_work(c, true);
+	c->gate->nended++;
+	tell_watchers(c);
+	if (c->gate->stopping)
+		event_active(c->gate->stop_event, EV_TIMEOUT, 0);
+	forget_oldest(c->gate);
+}
+
+void
+change_hold(struct change *c)
+{
+	struct timeval tv;
+	int64_t left;
+
+	if (c->expires_boot == 0) {
+		c->expires_boot = clock_boot_ms() +
+		    c->gate->o->limits.ttl_ms;
+		c->expires_wall = clock_wall_ms() + c->gate->o->limits.ttl_ms;
+	}
+	left = c->expires_boot - clock_boot_ms();
+	left = left > 0 ? left : 0;
+	tv.tv_sec = left / 1000;
+	tv.tv_usec = (left % 1000) * 1000;
+	evtimer_add(c->expiry, &tv);
+	change_enter(c, CHANGE_HELD);
+}
+
+/* --- endings ------------------------------------------------------------------ */
+
+json_t *
+change_record(const struct change *c, const char *kind)
+{
+	return json_pack("{s:s, s:s, s:s}", "kind", kind, "change", c->id,
+	    "agent", c->agent->o->name);
+}
+
+static void
+rolled_back(void *arg, struct link *l, struct batch *b)
+{
+	struct change *c = arg;
+
+	if (!batch_is_lost(b) && batch_is_ok(b)) {
+		c->link = NULL;
+		pool_put(c->login->pool, l);
+	}
+	change_enter(c, CHANGE_ROLLED_BACK);
+}
+
+static void
+record_end(struct change *c, const char *why, const char *reason,
+    const char *by)
+{
+	json_t *rec = change_record(c, "rolled_back");
+
+	json_object_set_new(rec, "why", json_string(why));
+	if (reason != NULL)
+		json_object_set_new(rec, "reason", json_string(reason));
+	if (by != NULL)
+		json_object_set_new(rec, "operator", json_string(by));
+	json_object_set_new(rec, "digest", json_string(c->digest));
+	/* A rollback is done whether or not it can be written down. */
+	(void)gate_record(c->gate, rec, true);
+}
+
+/*
+ * ROLLBACK for a link that is idle; a link in the middle of a statement is
+ * closed, and the server rolls back by itself.
+ */
+void
+change_end(struct change *c, const char *why, const char *reason,
+    const char *by)
+{
+	struct batch *b;
+
+	event_del(c->expiry);
+	record_end(c, why, reason, by);
+	c->why = why;
+	free(c->reason);
+	c->reason = reason != NULL ? mem_strdup(reason) : NULL;
+	free(c->decided_by);
+	c->decided_by = by != NULL ? mem_strdup(by) : NULL;
+	log_info("%s: rolled back (%s)", c->id, why);
+	if (c->run != NULL)
+		run_abort(c->run);
+	if (c->reader != NULL)
+		query_abort(c->reader);
+	if (c->link == NULL || !link_is_idle(c->link)) {
+		change_enter(c, CHANGE_ROLLED_BACK);
+		return;
+	}
+	change_enter(c, CHANGE_ENDING);
+	b = batch_new();
+	batch_add(b, "ROLLBACK", 0, NULL);
+	link_run(c->link, b, rolled_back, c);
+}
+
+void
+change_lost(void *arg, const struct err *e)
+{
+	struct change *c = arg;
+
+	c->link = NULL;
+	if (c->state != CHANGE_HELD)
+		return; /* whoever runs or decides it is told by its batch */
+	log_warnx("%s: its link was lost: %s", c->id, e->text);
+	change_end(c, WHY_LOST, e->text, NULL);
+}
+
+/* --- the operator's rollback and the agent's withdrawal ------------------------ */
+
+void
+change_told(outcome_done *done, void *arg, bool ok, const char *code,
+    const char *text, json_t *json)
+{
+	struct outcome o = { ok, code, text, json };
+
+	done(arg, &o);
+	json_decref(json);
+}
+
+static void
+told_ended(struct change *c, outcome_done *done, void *arg)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s is %s already%s%s", c->id,
+	    change_status[c->state], c->why != NULL ? ": " : "",
+	    c->why != NULL ? c->why : "");
+	change_told(done, arg, false, "ALREADY_DECIDED", text,
+	    change_has_ended(c) ? change_header(c) : NULL);
+}
+
+/* Not known, of an earlier run, or not to be decided now; NULL is said then. */
+static struct change *
+decidable(struct gate *g, const char *id, outcome_done *done, void *arg)
+{
+	struct change *c = change_find(g, id, NULL);
+	const char *agent;
+	json_t *ended;
+	char text[160];
+
+	if (c != NULL && (c->state == CHANGE_HELD || c->state == CHANGE_ADDING))
+		return c;
+	if (c != NULL) {
+		told_ended(c, done, arg);
+		return NULL;
+	}
+	ended = gate_ended(g, id, &agent);
+	if (ended != NULL) {
+		snprintf(text, sizeof(text), "%s is %s already", id,
+		    json_string_value(json_object_get(ended, "status")));
+		change_told(done, arg, false, "ALREADY_DECIDED", text, ended);
+		return NULL;
+	}
+	snprintf(text, sizeof(text), "there is no change %s", id);
+	change_told(done, arg, false, "NOT_FOUND", text, NULL);
+	return NULL;
+}
+
+
+static void
+watch_over(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct watcher *w = arg;
+	struct change *c = w->change;
+	outcome_done *done = w->done;
+	void *done_arg = w->arg;
+
+	watcher_free(w);
+	change_told(done, done_arg, true, NULL, NULL, change_result(c, false));
+}
+
+static void
+watch_cancel(struct call *c)
+{
+	watcher_free((struct watcher *)(void *)((char *)c -
+	    offsetof(struct watcher, call)));
+}
+
+/* The answer to whoever asked for an end comes when it has come. */
+static struct watcher *
+watch(struct change *c, outcome_done *done, void *arg)
+{
+	struct watcher *w = mem_new(sizeof(*w));
+
+	w->call.cancel = watch_cancel;
+	w->change = c;
+	w->done = done;
+	w->arg = arg;
+	w->timer = evtimer_new(c->gate->base, watch_over, w);
+	TAILQ_INSERT_TAIL(&c->watchers, w, next);
+	return w;
+}
+
+void
+change_rollback(struct gate *g, const char *id, const char *reason,
+    const struct operator_peer *who, outcome_done *done, void *arg)
+{
+	struct change *c = decidable(g, id, done, arg);
+
+	if (c == NULL)
+		return;
+	watch(c, done, arg)->is_operator = true;
+	change_end(c, WHY_OPERATOR, reason, who->name);
+}
+
+void
+change_commit(struct gate *g, const char *id, const char *digest,
+    const struct operator_peer *who, outcome_done *done, void *arg)
+{
+	struct change *c = decidable(g, id, done, arg);
+
+	if (c == NULL)
+		return;
+	if (c->state == CHANGE_ADDING) {
+		change_told(done, arg, false, "BUSY",
+		    "a statement is being added to the change; its diff will "
+		    "differ: look at it again",
+		    change_header(c));
+		return;
+	}
+	if (strcmp(digest, c->digest) != 0) {
+		change_told(done, arg, false, "DIGEST_MOVED",
+		    "the diff is not the one that was seen: look at it again",
+		    change_header(c));
+		return;
+	}
+	decide_commit(c, who, done, arg);
+}
+
+/* --- the agent's calls ----------------------------------------------------------- */
+
+/* Answers from the loop, since an answer never comes from inside the call. */
+struct later {
+	struct call call;
+	struct event *event;
+	outcome_done *done;
+	void *arg;
+	bool ok;
+	char code[24];
+	char *text;
+	json_t *json;
+};
+
+static void
+later_free(struct later *l)
+{
+	event_free(l->event);
+	free(l->text);
+	json_decref(l->json);
+	free(l);
+}
+
+static void
+later_cancel(struct call *c)
+{
+	later_free((struct later *)(void *)((char *)c -
+	    offsetof(struct later, call)));
+}
+
+static void
+later_tell(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct later *l = arg;
+
+	change_told(l->done, l->arg, l->ok, l->ok ? NULL : l->code, l->text,
+	    json_incref(l->json));
+	later_free(l);
+}
+
+static struct call *
+answer_later(struct gate *g, outcome_done *done, void *arg, bool ok,
+    struct reply *reply, json_t *json)
+{
+	static const struct timeval now = { 0, 0 };
+	struct later *l = mem_new(sizeof(*l));
+
+	l->call.cancel = later_cancel;
+	l->done = done;
+	l->arg = arg;
+	l->ok = ok;
+	l->json = json;
+	if (reply != NULL) {
+		snprintf(l->code, sizeof(l->code), "%s", reply->code);
+		l->text = text_take(&reply->text);
+	}
+	l->event = evtimer_new(g->base, later_tell, l);
+	evtimer_add(l->event, &now);
+	return &l->call;
+}
+
+static struct call *
+refuse_later(struct gate *g, outcome_done *done, void *arg, enum reason r,
+    const char *id)
+{
+	struct reply reply = { 0 };
+
+	reply_reason(&reply, r, "%s ('%.40s')", reasons[r].meaning, id);
+	return answer_later(g, done, arg, false, &reply, NULL);
+}
+
+static json_t *
+all_of(struct gate *g, const struct agent *a)
+{
+	json_t *list = json_array();
+	struct change *c;
+
+	TAILQ_FOREACH(c, &g->changes, next)
+		if (c->agent == a && c->state != CHANGE_RUNNING)
+			json_array_append_new(list, change_result(c, false));
+	return json_pack("{s:o, s:o, s:s}", "changes", list, "database",
+	    gate_health(g), "access", access_name[a->o->access]);
+}
+
+struct call *
+change_status_call(struct gate *g, struct agent *a, const char *change_id,
+    long wait_ms, outcome_done *done, void *arg)
+{
+	struct change *c;
+	struct watcher *w;
+	const char *agent;
+	json_t *ended;
+	struct timeval tv = { wait_ms / 1000, (wait_ms % 1000) * 1000 };
+
+	if (change_id == NULL)
+		return answer_later(g, done, arg, true, NULL, all_of(g, a));
+	c = change_find(g, change_id, a->o->name);
+	if (c == NULL) {
+		ended = gate_ended(g, change_id, &agent);
+		if (ended != NULL && strcmp(agent, a->o->name) == 0)
+			return answer_later(g, done, arg, true, NULL, ended);
+		json_decref(ended);
+		return refuse_later(g, done, arg, REASON_CHANGE_UNKNOWN,
+		    change_id);
+	}
+	if (wait_ms <= 0 || change_has_ended(c))
+		return answer_later(g, done, arg, true, NULL,
+		    change_result(c, false));
+	w = watch(c, done, arg);
+	evtimer_add(w->timer, &tv);
+	return &w->call;
+}
+
+struct call *
+change_withdraw(struct gate *g, struct agent *a, const char *change_id,
+    const char *reason, outcome_done *done, void *arg)
+{
+	struct change *c = change_find(g, change_id, a->o->name);
+	struct watcher *w;
+
+	if (c == NULL)
+		return refuse_later(g, done, arg, REASON_CHANGE_UNKNOWN,
+		    change_id);
+	if (c->state != CHANGE_HELD)
+		return refuse_later(g, done, arg,
+		    change_has_ended(c) ? REASON_CHANGE_NOT_PENDING :
+					  REASON_CHANGE_BUSY,
+		    change_id);
+	w = watch(c, done, arg);
+	change_end(c, WHY_WITHDRAWN, reason, NULL);
+	return &w->call;
+}
+
+void
+call_cancel(struct call *c)
+{
+	c->cancel(c);
+}

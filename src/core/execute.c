@@ -1,0 +1,439 @@
+/* execute: the batch that runs one statement inside its change's transaction */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/run.h"
+#include "pg/session.h"
+
+#define DEAD_MAN_MS 30000 /* beyond the time left; see session pins */
+#define LOOK_MS	    150	  /* then, and each such while again, who is in the way */
+
+/* --- the batch ---------------------------------------------------------- */
+
+/* What the server is to do when nobody tells it anything more: end the
+ * transaction a little after its time to live. */
+static void
+add_pins(struct run *r, struct batch *b)
+{
+	const struct limits *l = &r->gate->o->limits;
+	const struct change *c = r->change;
+	int64_t left = c->expires_boot != 0 ?
+	    c->expires_boot - clock_boot_ms() :
+	    l->ttl_ms;
+	char lock[16], statement[16], idle[24], name[64];
+	const char *values[] = { lock, statement, idle, name,
+		pool_search_path(c->login->pool) };
+
+	snprintf(lock, sizeof(lock), "%d", l->lock_timeout_ms);
+	snprintf(statement, sizeof(statement), "%d", l->write_timeout_ms);
+	snprintf(idle, sizeof(idle), "%lld",
+	    (long long)(left > 0 ? left : 0) + DEAD_MAN_MS);
+	snprintf(name, sizeof(name), "airlock: %.32s %s", r->agent->o->name,
+	    c->id);
+	batch_add_prepared(b, SESSION_PIN, 5, values);
+}
+
+/* Small tables are counted; a large one is not worth a scan. */
+static bool
+is_countable(const struct run *r)
+{
+	const struct relation *rel = r->relation;
+
+	return rel != NULL && rel->readable &&
+	    (rel->kind == 'r' || rel->kind == 'p') &&
+	    rel->estimate <= 2.0 * (double)r->gate->o->limits.count_rows_max;
+}
+
+static void
+add_examination(struct run *r, struct batch *b)
+{
+	const char *oids[] = { catalog_oids(r->change->login->catalog) };
+	char *count;
+
+	r->i_counts = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
+	r->i_lsn = batch_add(b,
+	    "SELECT pg_catalog.pg_current_wal_insert_lsn()", 0, NULL);
+	r->i_rows = 0;
+	if (!is_countable(r))
+		return;
+	count = mem_printf("SELECT pg_catalog.count(*) FROM (SELECT 1 FROM %s "
+			   "LIMIT %lld) AS airlock_s",
+	    r->relation->name,
+	    (long long)r->gate->o->limits.count_rows_max + 1);
+	r->i_rows = batch_add(b, count, 0, NULL);
+	free(count);
+}
+
+static const char *
+sent(const struct run *r)
+{
+	return r->rewrite.sql != NULL ? r->rewrite.sql : r->sql;
+}
+
+/*
+ * One round trip: begin or savepoint, pins, the statement, what COMMIT would
+ * check, and the counters.  The savepoint around the deferred checks is behind
+ * the statement, so that the statement's rows carry the top transaction id.
+ */
+static struct batch *
+make_batch(struct run *r)
+{
+	struct batch *b = batch_new();
+
+	batch_add(b,
+	    r->adding ? "SAVEPOINT airlock_s" :
+			"BEGIN ISOLATION LEVEL REPEATABLE READ",
+	    0, NULL);
+	if (!r->adding)
+		r->i_open = batch_add_prepared(b, SESSION_OPEN, 0, NULL);
+	add_pins(r, b);
+	if (r->adding)
+		batch_add(b, "SET CONSTRAINTS ALL DEFERRED", 0, NULL);
+	r->i_statement = batch_add(b, sent(r), r->params.n,
+	    parameters_values(&r->params));
+	batch_rows(b, run_row, r);
+	batch_add(b, "SAVEPOINT airlock_c", 0, NULL);
+	r->i_constraints = batch_add(b, "SET CONSTRAINTS ALL IMMEDIATE", 0,
+	    NULL);
+	batch_add(b, "RELEASE SAVEPOINT airlock_c", 0, NULL);
+	add_examination(r, b);
+	return b;
+}
+
+/* --- who is in the way ---------------------------------------------------- */
+
+static void
+name_blockers(struct run *r, const struct batch *b)
+{
+	text_reset(&r->blocker);
+	for (int i = 0; i < batch_ntuples(b, 0); i++) {
+		const char *pid = batch_cell(b, 0, i, 0);
+		const struct change *c;
+
+		TAILQ_FOREACH(c, &r->gate->changes, next)
+			if (pid != NULL && c->link != NULL &&
+			    link_backend_pid(c->link) == atoi(pid))
+				break;
+		text_add(&r->blocker, r->blocker.len > 0 ? ", " : "");
+		if (c != NULL && c != r->change)
+			text_addf(&r->blocker, "change %s (%s)", c->id,
+			    change_status[c->state]);
+		else
+			text_addf(&r->blocker,
+			    "a session outside Airlock (pid %.10s)",
+			    pid != NULL ? pid : "?");
+	}
+}
+
+static void
+looked(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct run *r = arg;
+	struct timeval tv = { 0, LOOK_MS * 1000 };
+
+	if (!batch_is_lost(b) && batch_is_ok(b) && batch_ntuples(b, 0) > 0)
+		name_blockers(r, b);
+	if (r->in_batch)
+		evtimer_add(r->tick, &tv);
+}
+
+/* The blocker has often gone when one asks after the error, so it is asked for
+ * while the statement waits. */
+static void
+look(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct run *r = arg;
+	struct batch *b = batch_new();
+	char pid[16];
+	const char *values[] = { pid };
+
+	snprintf(pid, sizeof(pid), "%d", link_backend_pid(r->change->link));
+	batch_add(b,
+	    "SELECT pg_catalog.unnest("
+	    "pg_catalog.pg_blocking_pids($1::pg_catalog.int4))",
+	    1, values);
+	pool_ask(r->change->login->pool, b, looked, r);
+}
+
+void
+run_stop_watching(struct run *r)
+{
+	event_del(r->tick);
+	if (r->change != NULL)
+		pool_forget(r->change->login->pool, r);
+}
+
+/* --- what came back ------------------------------------------------------- */
+
+static enum run_next
+statement_failed(struct run *r, const struct batch *b)
+{
+	const PGresult *res = batch_result(b, r->i_statement);
+	const char *state = result_sqlstate(res);
+	struct reply reply = { 0 };
+
+	reply_server(&reply, res, sent(r), r->sql, r->rewrite.inserts,
+	    r->rewrite.ninserts);
+	if (strcmp(state, "55P03") == 0 && r->blocker.len > 0)
+		text_addf(&reply.text,
+		    ". In the way: %s. Try again when it has been decided",
+		    text_str(&r->blocker));
+	if (strcmp(state, "57014") == 0)
+		text_addf(&reply.text,
+		    " (write_timeout is %d ms). Nothing was applied",
+		    r->gate->o->limits.write_timeout_ms);
+	if (strcmp(state, "40001") == 0 || strcmp(state, "40P01") == 0)
+		text_addf(&reply.text, ". %s",
+		    r->adding ? "The change is still held as it was; rows of "
+				"this statement have moved on since it began, so "
+				"it cannot take them: withdraw it and send all "
+				"its statements again" :
+				"Nothing was applied: read the rows again, then "
+				"send the statement again");
+	return run_reply(r, &reply);
+}
+
+static int
+read_opening(struct run *r, const struct batch *b, struct err *e)
+{
+	struct change *c = r->change;
+	const char *xid = batch_cell(b, r->i_open, 0, 0);
+	const char *snapshot = batch_cell(b, r->i_open, 0, 2);
+
+	if (xid == NULL || snapshot == NULL)
+		return err_set(e, ERR_DATABASE,
+		    "the server did not tell the transaction's id");
+	if (text_copy(c->xid8, sizeof(c->xid8), xid, e) == -1 ||
+	    text_copy(c->snapshot, sizeof(c->snapshot), snapshot, e) == -1)
+		return -1;
+	/* It goes into SQL, where no parameter may stand. */
+	if (strspn(c->snapshot, "0123456789ABCDEFabcdef-") !=
+	    strlen(c->snapshot))
+		return err_set(e, ERR_DATABASE,
+		    "the server's snapshot has a name that is not understood");
+	return 0;
+}
+
+static int
+read_examination(struct run *r, const struct batch *b, struct err *e)
+{
+	const char *lsn = batch_cell(b, r->i_lsn, 0, 0);
+	const char *rows = r->i_rows != 0 ? batch_cell(b, r->i_rows, 0, 0) :
+					    NULL;
+
+	if (lsn == NULL ||
+	    text_copy(r->insert_lsn, sizeof(r->insert_lsn), lsn, e) == -1)
+		return err_set(e, ERR_DATABASE,
+		    "the server did not tell its WAL position");
+	r->rows_now = rows != NULL ? atoll(rows) : -1;
+	if (r->rows_now > r->gate->o->limits.count_rows_max)
+		r->rows_now = -2;
+	counts_release(&r->counts);
+	return counts_read(b, r->i_counts, &r->counts, e);
+}
+
+/* Deferred work fails: COMMIT would be refused.  The change is held all the
+ * same, so that the missing statement can be added. */
+static void
+recovered(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct run *r = arg;
+	struct err e = ERR_INIT;
+
+	r->in_batch = false;
+	if (batch_is_lost(b))
+		(void)run_link_failed(r, batch_err(b), true);
+	else if (!batch_is_ok(b) || read_examination(r, b, &e) == -1)
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the transaction could not be examined: %s",
+		    e.code != ERR_NONE ?
+			e.text :
+			result_message(batch_result(b, batch_failed(b))));
+	else
+		run_go(r);
+}
+
+static enum run_next
+recover_constraints(struct run *r, const struct batch *failed)
+{
+	const PGresult *res = batch_result(failed, r->i_constraints);
+	const char *name = PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME);
+	struct batch *b = batch_new();
+
+	snprintf(r->deferred, sizeof(r->deferred), "%s%s%.63s: %.180s",
+	    result_sqlstate(res), name != NULL ? " " : "",
+	    name != NULL ? name : "", result_message(res));
+	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_c", 0, NULL);
+	batch_add(b, "RELEASE SAVEPOINT airlock_c", 0, NULL);
+	add_examination(r, b);
+	r->in_batch = true;
+	link_run(r->change->link, b, recovered, r);
+	return RUN_WAIT;
+}
+
+/* RUN_GO: all is well. */
+static enum run_next
+look_at(struct run *r, const struct batch *b, struct err *e)
+{
+	size_t failed = batch_failed(b);
+
+	if (batch_is_lost(b))
+		return run_link_failed(r, batch_err(b), true);
+	if (r->row_err.code == ERR_LIMIT)
+		return run_refuse(r, REASON_DIFF_TOO_LARGE,
+		    "%s (diff_bytes_max)", r->row_err.text);
+	if (r->row_err.code != ERR_NONE)
+		return run_refuse(r, REASON_UNAVAILABLE,
+		    "a row of the diff could not be kept: %s",
+		    r->row_err.text);
+	if (failed == r->i_statement)
+		return statement_failed(r, b);
+	if (!r->adding && batch_state(b, r->i_open) == BATCH_OK &&
+	    read_opening(r, b, e) == -1)
+		return run_refuse(r, REASON_UNAVAILABLE, "%s", e->text);
+	if (failed == r->i_constraints)
+		return recover_constraints(r, b);
+	if (failed != (size_t)-1)
+		return run_refuse(r, REASON_UNAVAILABLE,
+		    "the transaction could not be opened or examined: %s",
+		    result_message(batch_result(b, failed)));
+	if (read_examination(r, b, e) == -1)
+		return run_refuse(r, REASON_UNAVAILABLE, "%s", e->text);
+	return RUN_GO;
+}
+
+/* A RETURNING that gave no row still has columns to tell. */
+static int
+lay_out(struct run *r, const struct batch *b, struct err *e)
+{
+	const PGresult *res = batch_result(b, r->i_statement);
+
+	if (capture_lay_out(&r->plan, res, e) == -1)
+		return -1;
+	if (r->plan.nagent > 0)
+		grid_columns(&r->returned, res, r->plan.agent, r->plan.nagent);
+	return 0;
+}
+
+/* A first statement that lost a race before anyone saw it is tried once more,
+ * in a transaction of its own. */
+static bool
+is_worth_a_retry(const struct run *r, const struct batch *b)
+{
+	return !r->adding && !r->retried && !r->cancelled &&
+	    !batch_is_lost(b) && batch_failed(b) == r->i_statement &&
+	    strcmp(result_sqlstate(batch_result(b, r->i_statement)),
+		"40001") == 0;
+}
+
+static void
+began_again(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct run *r = arg;
+
+	r->in_batch = false;
+	if (batch_is_lost(b)) {
+		(void)run_link_failed(r, batch_err(b), true);
+		return;
+	}
+	if (run_execute(r) == RUN_GO)
+		run_go(r);
+}
+
+static void
+try_again(struct run *r)
+{
+	struct batch *b = batch_new();
+
+	r->retried = true;
+	r->unchanged = 0;
+	r->nleaves = 0;
+	grid_release(&r->returned);
+	r->in_batch = true;
+	batch_add(b, "ROLLBACK", 0, NULL);
+	link_run(r->change->link, b, began_again, r);
+}
+
+static void
+executed(void *arg, struct link *l, struct batch *b)
+{
+	struct run *r = arg;
+	struct err e = ERR_INIT;
+
+	r->in_batch = false;
+	run_stop_watching(r);
+	if (r->cancelled) {
+		(void)run_refuse(r, REASON_UNAVAILABLE, "the call was cancelled");
+		return;
+	}
+	/* The statement must have left the transaction as ours. */
+	if (!batch_is_lost(b) && batch_is_ok(b) &&
+	    (link_transaction(l) != PQTRANS_INTRANS ||
+		link_check_pins(l, &e) == -1)) {
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the session is not as it was left%s%s",
+		    e.code != ERR_NONE ? ": " : "", e.text);
+		return;
+	}
+	if (is_worth_a_retry(r, b)) {
+		try_again(r);
+		return;
+	}
+	if (look_at(r, b, &e) != RUN_GO)
+		return;
+	if (lay_out(r, b, &e) == -1)
+		(void)run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
+	else
+		run_go(r);
+}
+
+static int
+prepare_store(struct run *r, struct err *e)
+{
+	struct change *c = r->change;
+	const struct limits *l = &r->gate->o->limits;
+
+	if (r->adding)
+		return store_fold_begin(c->store, l->fold_rows_max, e);
+	if (c->store == NULL)
+		return store_open(r->gate->changes_fd, c->id,
+		    l->diff_bytes_max, &c->store, e);
+	/* A retry: nothing of the first try may stay. */
+	store_close(c->store, true);
+	c->store = NULL;
+	return store_open(r->gate->changes_fd, c->id, l->diff_bytes_max,
+	    &c->store, e);
+}
+
+enum run_next
+run_execute(struct run *r)
+{
+	const struct limits *l = &r->gate->o->limits;
+	struct timeval tv = { 0, LOOK_MS * 1000 };
+	struct err e = ERR_INIT;
+
+	if (catalog_oids(r->change->login->catalog) == NULL)
+		return run_refuse(r, REASON_DATABASE_DOWN,
+		    "the database's catalogs are not read yet");
+	if (prepare_store(r, &e) == -1)
+		return run_refuse(r,
+		    e.code == ERR_LIMIT ? REASON_CHANGE_TOO_LARGE :
+					  REASON_UNAVAILABLE,
+		    "%s", e.text);
+	spool_close(r->spool);
+	r->spool = NULL;
+	if (r->plan.path == CAPTURE_CONFLICT &&
+	    spool_open(r->gate->changes_fd, &r->spool, &e) == -1)
+		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
+	r->returned.rows_max = l->rows_default;
+	r->returned.bytes_max = l->result_bytes_max / 2;
+	r->returned.cell_max = l->cell_bytes_max;
+	r->in_batch = r->executed = true;
+	event_assign(r->tick, r->gate->base, -1, 0, look, r);
+	evtimer_add(r->tick, &tv);
+	link_run(r->change->link, make_batch(r), executed, r);
+	return RUN_WAIT;
+}

@@ -1,0 +1,213 @@
+/* internal: the structs that the rooms of the core share among themselves */
+#ifndef AIRLOCK_CORE_INTERNAL_H
+#define AIRLOCK_CORE_INTERNAL_H
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "core/change.h"
+#include "core/gate.h"
+#include "core/parser.h"
+#include "core/reply.h"
+#include "diff/store.h"
+#include "pg/catalog.h"
+#include "pg/pool.h"
+#include "rule/verdict.h"
+
+#define CHANGE_ID_SIZE 15
+
+/* One login: its links and what it sees of the catalog. */
+struct login {
+	struct pool *pool;
+	struct catalog *catalog;
+	struct gate *gate;
+};
+
+struct agent_logins {
+	struct login *writer, *reader;
+};
+
+struct gate {
+	struct event_base *base;
+	const struct gate_options *o;
+	struct parser *parser;
+	struct journal *journal;
+	struct guard *guard;
+	struct login **logins;
+	size_t nlogins;
+	struct login *observer;
+	struct agent *agents;
+	size_t nagents;
+	int changes_fd;
+	TAILQ_HEAD(, change) changes; /* oldest first; ended ones too */
+	size_t nended;
+	json_t *ended;	 /* of earlier runs: id -> {agent, status, why, ...} */
+	json_t *in_doubt; /* of earlier runs: array of intents */
+	struct event *sync;  /* lazily appended records */
+	struct event *resolve; /* changes in doubt: the next look */
+	bool resolving;
+	bool stopping;
+	void (*stopped)(void *arg);
+	void *stopped_arg;
+	struct event *stop_event;
+	int64_t started_wall;
+};
+
+/* First member of every call under way. */
+struct call {
+	void (*cancel)(struct call *c);
+};
+
+enum change_state {
+	CHANGE_RUNNING,	    /* the first statement; nobody has seen it */
+	CHANGE_HELD,	    /* shown as pending */
+	CHANGE_ADDING,	    /* held, and a statement is being added */
+	CHANGE_COMMITTING,  /* an operator said yes; see core/decide.c */
+	CHANGE_ENDING,	    /* ROLLBACK is on its way */
+	CHANGE_COMMITTED,
+	CHANGE_ROLLED_BACK,
+	CHANGE_IN_DOUBT,
+	CHANGE_FAILED,	    /* the server refused COMMIT */
+	CHANGE_NSTATES
+};
+extern const char *const change_status[CHANGE_NSTATES];
+
+/* Why a change was rolled back; the words of the issue of results. */
+#define WHY_OPERATOR  "operator"
+#define WHY_EXPIRED   "expired"
+#define WHY_WITHDRAWN "withdrawn"
+#define WHY_LOST      "lost"
+#define WHY_SHUTDOWN  "shutdown"
+#define WHY_REFUSED   "refused"
+#define WHY_CONFLICT  "conflict"
+
+/* A table that the change wrote. */
+struct change_table {
+	char *name;
+	bool collateral, complete;
+	bool exact; /* counts come from the store; else from the counters */
+	uint64_t n[IMAGE_NOPS];
+	uint64_t unchanged;
+	uint64_t counted[IMAGE_NOPS]; /* by the server, all statements */
+	int64_t rows_before, rows_after; /* -1 unknown */
+	bool estimated;
+};
+
+/* The server's counters of one relation, as they stood last. */
+struct count_row {
+	uint32_t oid;
+	char *name, *root;
+	char kind, persistence;
+	bool catalog, exclusive;
+	uint64_t n[IMAGE_NOPS];
+};
+struct counts {
+	struct count_row *v;
+	size_t n;
+};
+
+struct watcher; /* a db_status that waits */
+
+struct change {
+	TAILQ_ENTRY(change) next;
+	struct gate *gate;
+	char id[CHANGE_ID_SIZE];
+	struct agent *agent;
+	enum change_state state;
+	char *intent;
+	json_t *statements; /* [{"sql","params"}] */
+	struct login *login;
+	struct link *link; /* lent by login->pool, NULL once it has ended */
+	struct run *run;   /* the statement under way, or NULL */
+	struct query *reader;	/* a read inside it under way, or NULL */
+	struct decision *decision; /* the verdict under way, or NULL */
+	/* the opening */
+	char xid8[24], snapshot[64], insert_lsn[24];
+	/* what it did */
+	struct store *store;
+	struct change_table *tables;
+	size_t ntables;
+	struct counts counts;
+	struct verdict asked;	/* of all its statements */
+	struct verdict verdict; /* asked, and of what was measured */
+	json_t *effects; /* [{"code","text"}] */
+	bool complete, hidden_ddl;
+	char deferred[300]; /* the deferred constraint that fails, or "" */
+	enum severity risk;
+	char digest[DIGEST_HEX_SIZE];
+	/* times */
+	int64_t created_wall, expires_wall, expires_boot;
+	struct event *expiry;
+	/* the end */
+	const char *why;  /* a WHY_ word, or NULL */
+	char *reason;	  /* what the operator said, or the server */
+	char *decided_by; /* operator's name */
+	TAILQ_HEAD(, watcher) watchers;
+};
+
+/* core/change.c */
+struct change *change_new(struct gate *g, struct agent *a, const char *intent);
+/* Frees a change that never was held, or is forgotten; drops its link. */
+void change_free(struct change *c);
+struct change *change_find(struct gate *g, const char *id, const char *agent);
+/* Sets the state, tells watchers when it has ended. */
+void change_enter(struct change *c, enum change_state state);
+/* HELD: starts the time to live. */
+void change_hold(struct change *c);
+/* Ends a held change by ROLLBACK; journals it first. */
+void change_end(struct change *c, const char *why, const char *reason,
+    const char *by);
+/* The link is gone: pool_lost of a held change. */
+void change_lost(void *arg, const struct err *e);
+bool change_has_ended(const struct change *c);
+size_t change_pending(const struct gate *g, const struct agent *a);
+/* The agent's view: db_execute's and db_status' result. Gives. */
+json_t *change_result(const struct change *c, bool with_sample);
+/* Journal record of this kind with id and agent. Gives. */
+json_t *change_record(const struct change *c, const char *kind);
+void change_told(outcome_done *done, void *arg, bool ok, const char *code,
+    const char *text, json_t *json /* taken */);
+json_t *change_tables_json(const struct change *c);
+json_t *reasons_json(const struct verdict *v);
+
+/* core/run.c: the change ends under a statement that is being added; answers
+ * its caller and frees the run, its batch is not awaited. */
+void run_abort(struct run *r);
+
+/* core/query.c: likewise, for a read inside the change. */
+void query_abort(struct query *q);
+
+/* core/counts.c */
+void counts_release(struct counts *c);
+/* Reads the answer of SESSION_COUNTS. */
+int counts_read(const struct batch *b, size_t i, struct counts *out,
+    struct err *e) MUST_CHECK;
+bool counts_equal(const struct counts *a, const struct counts *b);
+/* The row of this oid, or NULL. */
+const struct count_row *counts_find(const struct counts *c, uint32_t oid);
+
+/* core/decide.c */
+void decide_commit(struct change *c, const struct operator_peer *who,
+    outcome_done *done, void *arg);
+/* Changes in doubt, of this run and earlier ones: look again soon. */
+void decide_resolve_soon(struct gate *g);
+
+/* core/recover.c */
+int recover(struct gate *g, struct err *e) MUST_CHECK;
+void recover_note_end(struct gate *g, const json_t *rec);
+
+/* Parameters of a call as text; NULL members are SQL NULL. ERR_INPUT. */
+struct parameters {
+	char **v;
+	int n;
+};
+int parameters_read(const json_t *array, const struct limits *l,
+    struct parameters *out, struct err *e) MUST_CHECK;
+void parameters_release(struct parameters *p);
+const char *const *parameters_values(const struct parameters *p);
+
+#endif

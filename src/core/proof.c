@@ -1,0 +1,343 @@
+/* proof: the server's counters against the images; what the change amounts to */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "core/run.h"
+
+/* --- tables ---------------------------------------------------------------- */
+
+static struct change_table *
+table_of(struct change *c, const char *name)
+{
+	struct change_table *t;
+
+	for (size_t i = 0; i < c->ntables; i++)
+		if (strcmp(c->tables[i].name, name) == 0)
+			return &c->tables[i];
+	c->tables = mem_grow(c->tables, c->ntables + 1, sizeof(*c->tables));
+	t = &c->tables[c->ntables++];
+	memset(t, 0, sizeof(*t));
+	t->name = mem_strdup(name);
+	t->complete = t->exact = true;
+	t->collateral = true;
+	t->rows_before = t->rows_after = -1;
+	return t;
+}
+
+static bool
+is_target(const struct run *r, const struct count_row *row)
+{
+	return r->relation != NULL &&
+	    (row->oid == r->relation->oid ||
+		(row->root != NULL &&
+		    strcmp(row->root, r->relation->name) == 0));
+}
+
+/* "schema.name" as quote_ident writes it, against a name from the tree. */
+static bool
+name_is(const char *display, const struct facts_name *n)
+{
+	struct text plain = { 0 }, want = { 0 };
+	bool quoted = false, same;
+	const char *dot = "\001"; /* stands for the dot between the parts */
+
+	for (const char *p = display; *p != '\0'; p++) {
+		if (*p == '"' && quoted && p[1] == '"')
+			text_addc(&plain, *p++);
+		else if (*p == '"')
+			quoted = !quoted;
+		else
+			text_addc(&plain, *p == '.' && !quoted ? *dot : *p);
+	}
+	text_addf(&want, "%s%s%s", n->schema != NULL ? n->schema : "", dot,
+	    n->name);
+	same = n->schema != NULL ?
+	    strcmp(text_str(&plain), text_str(&want)) == 0 :
+	    plain.len >= want.len &&
+		strcmp(text_str(&plain) + plain.len - want.len,
+		    text_str(&want)) == 0;
+	text_release(&plain);
+	text_release(&want);
+	return same;
+}
+
+static bool
+is_named(const struct run *r, const struct count_row *row)
+{
+	if (is_target(r, row))
+		return true;
+	for (size_t i = 0; i < r->facts.writes.n; i++)
+		if (name_is(row->name, &r->facts.writes.v[i]) ||
+		    (row->root != NULL &&
+			name_is(row->root, &r->facts.writes.v[i])))
+			return true;
+	return false;
+}
+
+static struct change_table *
+table_for(struct run *r, const struct count_row *row)
+{
+	bool target = is_target(r, row);
+	struct change_table *t = table_of(r->change,
+	    target ? r->relation->name :
+		row->root != NULL && is_named(r, row) ? row->root : row->name);
+
+	if (is_named(r, row))
+		t->collateral = false;
+	return t;
+}
+
+/* --- one counter row --------------------------------------------------------- */
+
+static const struct leaf *
+leaf_find(const struct run *r, uint32_t oid)
+{
+	for (size_t i = 0; i < r->nleaves; i++)
+		if (r->leaves[i].oid == oid)
+			return &r->leaves[i];
+	return NULL;
+}
+
+/* What this statement added to the counters of a relation. */
+static bool
+delta_of(const struct run *r, const struct count_row *row,
+    uint64_t delta[IMAGE_NOPS])
+{
+	const struct count_row *was = counts_find(&r->change->counts,
+	    row->oid);
+	bool any = false;
+
+	for (int i = 0; i < IMAGE_NOPS; i++) {
+		delta[i] = row->n[i] - (was != NULL ? was->n[i] : 0);
+		any = any || delta[i] != 0;
+	}
+	return any;
+}
+
+static void
+add_effect(struct change *c, const char *code, const char *fmt,
+    const char *name)
+{
+	size_t n = json_array_size(c->effects);
+	struct text t = { 0 };
+
+	text_addf(&t, "%s ", name);
+	text_add(&t, fmt);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(json_string_value(json_object_get(
+			       json_array_get(c->effects, i), "text")),
+			text_str(&t)) == 0)
+			goto out;
+	json_array_append_new(c->effects,
+	    json_pack("{s:s, s:s}", "code", code, "text", text_str(&t)));
+out:
+	text_release(&t);
+}
+
+static void
+spoil(struct change *c, struct change_table *t)
+{
+	t->complete = t->exact = false;
+	c->complete = false;
+}
+
+static void
+prove_table(struct run *r, const struct count_row *row)
+{
+	const struct leaf *leaf = leaf_find(r, row->oid);
+	uint64_t delta[IMAGE_NOPS];
+	bool moved = delta_of(r, row, delta), agrees;
+	struct change_table *t;
+
+	/* A counter that a TRUNCATE set back would read as agreeing. */
+	if (!moved && leaf == NULL && !row->exclusive)
+		return;
+	t = table_for(r, row);
+	for (int i = 0; i < IMAGE_NOPS; i++)
+		t->counted[i] += delta[i];
+	agrees = leaf != NULL && memcmp(leaf->n, delta, sizeof(delta)) == 0;
+	if (!agrees || row->exclusive || row->persistence == 't' ||
+	    r->plan.path == CAPTURE_PLAIN)
+		spoil(r->change, t);
+}
+
+static void
+prove_row(struct run *r, const struct count_row *row)
+{
+	struct change *c = r->change;
+	uint64_t delta[IMAGE_NOPS];
+
+	if (row->catalog) {
+		if (delta_of(r, row, delta))
+			c->hidden_ddl = true;
+		return;
+	}
+	switch (row->kind) {
+	case 'r':
+	case 'm':
+		prove_table(r, row);
+		break;
+	case 'S':
+		add_effect(c, "SEQUENCE",
+		    "moves; a rollback does not move it back", row->name);
+		break;
+	case 'f':
+		add_effect(c, "FOREIGN_TABLE",
+		    "is written on another server; no row of it can be shown",
+		    row->name);
+		spoil(c, table_for(r, row));
+		verdict_add(&c->asked, REASON_OUTSIDE_EFFECT, -1,
+		    "%.128s is a foreign table", row->name);
+		break;
+	default:
+		break; /* views, partitioned parents: their leaves count */
+	}
+}
+
+/* A leaf that the images name and the server does not count. */
+static void
+prove_leaves(struct run *r)
+{
+	for (size_t i = 0; i < r->nleaves; i++)
+		if (counts_find(&r->counts, r->leaves[i].oid) == NULL)
+			spoil(r->change,
+			    table_of(r->change, r->relation->name));
+}
+
+/* --- sizes ----------------------------------------------------------------------- */
+
+static void
+size_up(struct run *r, struct change_table *t)
+{
+	int64_t net = (int64_t)(t->counted[IMAGE_INSERT] -
+	    t->counted[IMAGE_DELETE]);
+	bool first = t->rows_before == -1 && t->rows_after == -1;
+
+	if (r->rows_now >= 0) {
+		t->rows_after = r->rows_now;
+		t->rows_before = t->complete ? r->rows_now - net : -1;
+		t->estimated = false;
+		return;
+	}
+	if (r->relation->estimate < 0 ||
+	    (r->relation->kind != 'r' && r->relation->kind != 'p'))
+		return;
+	if (first)
+		t->rows_before = (int64_t)r->relation->estimate;
+	t->rows_after = t->rows_before + net > 0 ? t->rows_before + net : 0;
+	t->estimated = true;
+}
+
+static void
+count_up(struct change *c)
+{
+	const struct store_count *v = NULL;
+	size_t n = store_counts(c->store, &v);
+
+	for (size_t i = 0; i < c->ntables; i++) {
+		struct change_table *t = &c->tables[i];
+
+		memcpy(t->n, t->exact ? (uint64_t[IMAGE_NOPS]){ 0 } :
+					t->counted,
+		    sizeof(t->n));
+		for (size_t k = 0; t->exact && k < n; k++)
+			if (strcmp(v[k].table, t->name) == 0)
+				memcpy(t->n, v[k].n, sizeof(t->n));
+	}
+}
+
+/* Rows that a fold found back at their first text are unchanged too. */
+static void
+count_unchanged(struct run *r, uint64_t before)
+{
+	const struct store_count *v = NULL;
+	size_t n = store_counts(r->change->store, &v);
+	struct change_table *t;
+
+	if (r->relation == NULL)
+		return;
+	t = table_of(r->change, r->relation->name);
+	t->unchanged += r->unchanged;
+	for (size_t k = 0; k < n; k++)
+		if (strcmp(v[k].table, t->name) == 0)
+			t->unchanged += v[k].unchanged - before;
+}
+
+static uint64_t
+fold_unchanged(const struct run *r)
+{
+	const struct store_count *v = NULL;
+	size_t n = store_counts(r->change->store, &v);
+
+	for (size_t k = 0; r->relation != NULL && k < n; k++)
+		if (strcmp(v[k].table, r->relation->name) == 0)
+			return v[k].unchanged;
+	return 0;
+}
+
+/* --- the verdict -------------------------------------------------------------------- */
+
+static void
+judge(struct run *r)
+{
+	struct change *c = r->change;
+	struct effect_table *v = mem_array(c->ntables, sizeof(*v));
+	struct effect x = { v, c->ntables, c->complete, c->hidden_ddl };
+
+	for (size_t i = 0; i < c->ntables; i++) {
+		const struct change_table *t = &c->tables[i];
+
+		v[i] = (struct effect_table){ t->name, t->n[IMAGE_INSERT],
+			t->n[IMAGE_UPDATE], t->n[IMAGE_DELETE], t->unchanged,
+			t->collateral, t->complete, t->rows_before };
+	}
+	for (size_t i = 0; i < r->asked.n; i++)
+		verdict_add(&c->asked, r->asked.v[i].reason,
+		    r->asked.v[i].position, "%s", r->asked.v[i].text);
+	c->verdict = c->asked;
+	if (*r->deferred != '\0')
+		verdict_add(&c->verdict, REASON_DEFERRED_FAILURE, -1,
+		    "COMMIT would be refused: %s", r->deferred);
+	if (!c->complete && r->plan.why != NULL)
+		verdict_add(&c->verdict, REASON_INCOMPLETE, -1,
+		    "rows that changed are not all shown: %s; the counts are "
+		    "the server's own",
+		    r->plan.why);
+	verdict_effect(&r->facts, &x, &c->verdict);
+	c->risk = verdict_risk(&c->verdict);
+	free(v);
+}
+
+enum run_next
+run_prove(struct run *r)
+{
+	struct change *c = r->change;
+	uint64_t before = fold_unchanged(r);
+	struct err e = ERR_INIT;
+
+	if (r->adding && store_fold_end(c->store, &e) == -1)
+		return run_refuse(r,
+		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE :
+					  REASON_UNAVAILABLE,
+		    "%s", e.text);
+	if (r->relation != NULL && r->relation->kind != 'v')
+		table_of(c, r->relation->name)->collateral = false;
+	for (size_t i = 0; i < r->counts.n; i++)
+		prove_row(r, &r->counts.v[i]);
+	prove_leaves(r);
+	if (c->hidden_ddl)
+		c->complete = false;
+	counts_release(&c->counts);
+	c->counts = r->counts;
+	memset(&r->counts, 0, sizeof(r->counts));
+	count_up(c);
+	count_unchanged(r, before);
+	if (r->relation != NULL && r->relation->kind != 'v')
+		size_up(r, table_of(c, r->relation->name));
+	memcpy(c->deferred, r->deferred, sizeof(c->deferred));
+	memcpy(c->insert_lsn, r->insert_lsn, sizeof(c->insert_lsn));
+	judge(r);
+	return RUN_GO;
+}

@@ -1,0 +1,523 @@
+/* query: one read of an agent, in a READ ONLY transaction that never commits */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/grid.h"
+#include "diff/capture.h"
+#include "core/internal.h"
+#include "pg/session.h"
+#include "rule/functions.h"
+
+struct query {
+	struct call call;
+	struct gate *gate;
+	struct agent *agent;
+	struct change *change; /* read inside this held change, or NULL */
+	struct login *login;
+	outcome_done *done;
+	void *arg;
+	char *sql;
+	size_t sql_len;
+	struct parameters params;
+	struct facts facts;
+	struct grid grid;
+	struct parser_call *parsing;
+	struct ticket *ticket;
+	struct link *link;
+	struct event *begin;
+	bool in_batch, cancelled, full, stopped;
+	struct reply reply;
+	size_t i_probe, i_statement;
+
+};
+
+/*
+ * Fails, naming it, where a function that the statement calls is VOLATILE and
+ * not known to be harmless; evaluated in the same transaction just before the
+ * statement, so that it cannot be stale.  $1 names, $2 schemas ("" where none
+ * is said), $3 what is harmless in pg_catalog.
+ */
+static const char probe_sql[] =
+    "SELECT ('airlock ' || f.name)::pg_catalog.int4 FROM ("
+    " SELECT pg_catalog.quote_ident(n.nspname) || '.' ||"
+    "  pg_catalog.quote_ident(p.proname) AS name"
+    " FROM pg_catalog.unnest($1::pg_catalog.text[], $2::pg_catalog.text[])"
+    "  AS u(name, schema)"
+    " JOIN pg_catalog.pg_proc p ON p.proname = u.name"
+    " JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
+    " WHERE p.provolatile = 'v' AND (u.schema = '' OR n.nspname = u.schema)"
+    "  AND NOT (n.nspname = 'pg_catalog'"
+    "   AND p.proname = ANY ($3::pg_catalog.text[]))"
+    "  AND p.prokind <> 'p' LIMIT 1) f";
+
+static void
+query_free(struct query *q)
+{
+	if (q->parsing != NULL)
+		parser_cancel(q->parsing);
+	pool_cancel(q->ticket);
+	if (q->link != NULL && q->change == NULL)
+		pool_drop(q->login->pool, q->link);
+	catalog_forget(q->login->catalog, q);
+	event_free(q->begin);
+	facts_release(&q->facts);
+	grid_release(&q->grid);
+	parameters_release(&q->params);
+	reply_release(&q->reply);
+	free(q->sql);
+	q->agent->calls--;
+	free(q);
+}
+
+/* The change is held again: a read leaves nothing behind. */
+static void
+leave_change(struct query *q)
+{
+	struct change *c = q->change;
+
+	if (c == NULL)
+		return;
+	q->change = NULL;
+	q->link = NULL;
+	c->reader = NULL;
+	if (c->state == CHANGE_ADDING)
+		change_hold(c);
+}
+
+static json_t *
+record(const struct query *q, const char *kind)
+{
+	return json_pack("{s:s, s:s, s:s, s:o}", "kind", kind, "agent",
+	    q->agent->o->name, "tool", "db_query", "sql",
+	    json_stringn(q->sql, q->sql_len));
+}
+
+/* Answers with q->reply, and frees. */
+static void
+refuse(struct query *q)
+{
+	outcome_done *done = q->cancelled ? NULL : q->done;
+	void *arg = q->arg;
+	struct reply reply = q->reply;
+	json_t *rec = record(q, "refusal");
+
+	memset(&q->reply, 0, sizeof(q->reply));
+	if (rec != NULL) {
+		json_object_set_new(rec, "code", json_string(reply.code));
+		json_object_set_new(rec, "text",
+		    json_string(text_str(&reply.text)));
+		(void)gate_record(q->gate, rec, true);
+	}
+	leave_change(q);
+	query_free(q);
+	if (done != NULL)
+		change_told(done, arg, false, reply.code,
+		    text_str(&reply.text), NULL);
+	reply_release(&reply);
+}
+
+static void
+answer(struct query *q)
+{
+	outcome_done *done = q->cancelled ? NULL : q->done;
+	void *arg = q->arg;
+	json_t *json = grid_json(&q->grid, q->login->catalog);
+	json_t *rec = record(q, "read");
+
+	if (rec != NULL) {
+		json_object_set_new(rec, "rows",
+		    json_integer(grid_count(&q->grid)));
+		json_object_set_new(rec, "truncated",
+		    json_boolean(q->grid.truncated));
+		(void)gate_record(q->gate, rec, false);
+	}
+	if (q->change != NULL)
+		json_object_set_new(json, "inside_change",
+		    json_string(q->change->id));
+	leave_change(q);
+	query_free(q);
+	if (done != NULL)
+		change_told(done, arg, true, NULL, NULL, json);
+	else
+		json_decref(json);
+}
+
+/* --- the batch --------------------------------------------------------------- */
+
+/* One row above the cap tells that there are more; then the server need not go
+ * on, and what still comes is let go. */
+static void
+row(void *arg, const PGresult *res)
+{
+	struct query *q = arg;
+
+	if (q->full)
+		return;
+	grid_columns(&q->grid, res, NULL, PQnfields(res));
+	q->full = !grid_row(&q->grid, res, NULL);
+	if (q->full && q->change == NULL) {
+		q->stopped = true;
+		pool_stop(q->login->pool, q->link);
+	}
+}
+
+static void
+add_probe(struct query *q, struct batch *b)
+{
+	struct text names = { 0 }, schemas = { 0 };
+	const char *values[3];
+
+	q->i_probe = (size_t)-1;
+	if (q->facts.functions.n == 0)
+		return;
+	for (size_t i = 0; i < q->facts.functions.n; i++) {
+		const struct facts_name *f = &q->facts.functions.v[i];
+		struct value name = { f->name, strlen(f->name) };
+		struct value schema = { f->schema != NULL ? f->schema : "",
+			f->schema != NULL ? strlen(f->schema) : 0 };
+
+		capture_add_item(&names, &name);
+		capture_add_item(&schemas, &schema);
+	}
+	text_addc(&names, '}');
+	text_addc(&schemas, '}');
+	values[0] = text_str(&names);
+	values[1] = text_str(&schemas);
+	values[2] = functions_harmless;
+	q->i_probe = batch_add(b, probe_sql, 3, values);
+	text_release(&names);
+	text_release(&schemas);
+}
+
+static void
+add_pins(struct query *q, struct batch *b)
+{
+	const struct limits *l = &q->gate->o->limits;
+	char lock[16], statement[16], idle[16], name[48];
+	const char *values[] = { lock, statement, idle, name,
+		pool_search_path(q->login->pool) };
+
+	snprintf(lock, sizeof(lock), "%d", l->lock_timeout_ms);
+	snprintf(statement, sizeof(statement), "%d", l->read_timeout_ms);
+	snprintf(idle, sizeof(idle), "%d", l->read_timeout_ms + 30000);
+	snprintf(name, sizeof(name), "airlock: %.32s", q->agent->o->name);
+	batch_add_prepared(b, SESSION_PIN, 5, values);
+}
+
+/*
+ * Inside a change: a savepoint made READ ONLY and rolled back.  Else a
+ * transaction of its own, always ended by ROLLBACK: READ ONLY alone does not
+ * keep everything from staying.
+ */
+static struct batch *
+make_batch(struct query *q)
+{
+	struct batch *b = batch_new();
+
+	if (q->change != NULL) {
+		batch_add(b, "SAVEPOINT airlock_r", 0, NULL);
+		batch_add(b, "SET TRANSACTION READ ONLY", 0, NULL);
+	} else {
+		batch_add(b, "BEGIN READ ONLY", 0, NULL);
+		add_pins(q, b);
+	}
+	add_probe(q, b);
+	q->i_statement = batch_add(b, q->sql, q->params.n,
+	    parameters_values(&q->params));
+	batch_rows(b, row, q);
+	batch_sync(b);
+	batch_add(b,
+	    q->change != NULL ? "ROLLBACK TO SAVEPOINT airlock_r" : "ROLLBACK",
+	    0, NULL);
+	if (q->change != NULL)
+		batch_add(b, "RELEASE SAVEPOINT airlock_r", 0, NULL);
+	return b;
+}
+
+/* --- what came back ------------------------------------------------------------ */
+
+static void
+probe_failed(struct query *q, const PGresult *res)
+{
+	static const char mark[] = "\"airlock ";
+	const char *message = result_message(res);
+	const char *at = strstr(message, mark);
+
+	if (at == NULL) {
+		reply_server(&q->reply, res, NULL, q->sql, NULL, 0);
+		return;
+	}
+	at += sizeof(mark) - 1;
+	reply_reason(&q->reply, REASON_FUNCTION_UNKNOWN,
+	    "%.*s() is VOLATILE: it may write, and db_query only reads",
+	    (int)(strlen(at) > 0 ? strlen(at) - 1 : 0), at);
+}
+
+static void
+statement_failed(struct query *q, const struct batch *b, size_t failed)
+{
+	const PGresult *res = batch_result(b, failed);
+	const char *state = result_sqlstate(res);
+
+	if (failed == q->i_probe) {
+		probe_failed(q, res);
+		return;
+	}
+	reply_server(&q->reply, res, q->sql, q->sql, NULL, 0);
+	if (strcmp(state, "57014") == 0)
+		text_addf(&q->reply.text,
+		    ". The statement timeout is %d ms (read_timeout): ask for "
+		    "less, or for an aggregate over an index",
+		    q->gate->o->limits.read_timeout_ms);
+	if (strcmp(state, "25006") == 0)
+		text_add(&q->reply.text,
+		    ". db_query only reads; send a write to db_execute");
+}
+
+static void
+typed(void *arg, const struct err *e UNUSED)
+{
+	answer(arg);
+}
+
+static void
+done_reading(struct query *q, const struct batch *b)
+{
+	const PGresult *res = batch_result(b, q->i_statement);
+	uint32_t oids[64];
+	size_t n;
+
+	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
+		grid_columns(&q->grid, res, NULL, PQnfields(res));
+	n = grid_unknown_types(&q->grid, q->login->catalog, oids, 64);
+	if (n > 0)
+		catalog_learn_types(q->login->catalog, oids, n, typed, q);
+	else
+		answer(q);
+}
+
+static void
+link_lost(struct query *q, const struct err *e)
+{
+	if (e->code == ERR_LIMIT)
+		reply_reason(&q->reply, REASON_UNAVAILABLE,
+		    "a row of the result is too large to be read: ask for "
+		    "parts of the value, as with substr() or left()");
+	else
+		reply_reason(&q->reply, REASON_DATABASE_DOWN,
+		    "the database connection was lost: %s", e->text);
+	refuse(q);
+}
+
+static void
+give_back(struct query *q, struct link *l)
+{
+	if (q->change == NULL) {
+		q->link = NULL;
+		pool_put(q->login->pool, l);
+	}
+}
+
+static void
+executed(void *arg, struct link *l, struct batch *b)
+{
+	struct query *q = arg;
+	size_t failed = batch_failed(b);
+	struct change *c = q->change;
+	struct err why;
+
+	q->in_batch = false;
+	if (batch_is_lost(b)) {
+		why = *batch_err(b);
+		if (c != NULL) {
+			q->change = NULL;
+			c->reader = NULL;
+			q->link = c->link = NULL;
+			pool_drop(c->login->pool, l);
+			change_end(c, WHY_LOST, why.text, NULL);
+		}
+		link_lost(q, &why);
+		return;
+	}
+	give_back(q, l);
+	/* Being stopped because enough was read is not a failure. */
+	if (failed != (size_t)-1 && !(q->full && failed == q->i_statement)) {
+		statement_failed(q, b, failed);
+		refuse(q);
+		return;
+	}
+	done_reading(q, b);
+}
+
+static void
+run(struct query *q, struct link *l)
+{
+	const struct limits *lim = &q->gate->o->limits;
+
+	q->link = l;
+	q->grid.bytes_max = lim->result_bytes_max;
+	q->grid.cell_max = lim->cell_bytes_max;
+	q->in_batch = true;
+	link_run(l, make_batch(q), executed, q);
+}
+
+static void
+got_link(void *arg, struct link *l, const struct err *e)
+{
+	struct query *q = arg;
+
+	q->ticket = NULL;
+	if (l != NULL) {
+		run(q, l);
+		return;
+	}
+	reply_reason(&q->reply,
+	    e->code == ERR_LIMIT ? REASON_TOO_MANY_CHANGES :
+				   REASON_DATABASE_DOWN,
+	    "no connection to read with: %s; %zu changes are pending", e->text,
+	    change_pending(q->gate, NULL));
+	refuse(q);
+}
+
+/* Between batches nothing is under way that a lost link could tell. */
+static void
+lost(void *arg, const struct err *e)
+{
+	struct query *q = arg;
+
+	q->link = NULL;
+	link_lost(q, e);
+}
+
+/* --- judging -------------------------------------------------------------------- */
+
+static void
+judged(struct query *q)
+{
+	struct verdict v = { 0 };
+	const struct finding *f;
+
+	verdict_ask(TOOL_QUERY, &q->facts, &v);
+	f = verdict_refusal(&v);
+	if (f != NULL) {
+		reply_finding(&q->reply, f, q->sql);
+		refuse(q);
+	} else if (q->params.n != q->facts.params) {
+		reply_reason(&q->reply, REASON_PARAMETERS,
+		    "the statement uses %d parameters, %d were given",
+		    q->facts.params, q->params.n);
+		refuse(q);
+	} else if (q->change != NULL) {
+		run(q, q->change->link);
+	} else {
+		q->ticket = pool_get(q->login->pool, got_link, lost, q);
+	}
+}
+
+static void
+parsed(void *arg, const struct parser_answer *a)
+{
+	struct query *q = arg;
+
+	q->parsing = NULL;
+	if (a->status != PARSER_OK) {
+		reply_parser(&q->reply, a);
+		refuse(q);
+		return;
+	}
+	q->facts = *a->facts;
+	memset(a->facts, 0, sizeof(*a->facts));
+	judged(q);
+}
+
+static void
+begin(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct query *q = arg;
+
+	if (q->reply.text.len > 0) {
+		refuse(q);
+		return;
+	}
+	q->parsing = parser_facts(q->gate->parser, q->agent->o->name, q->sql,
+	    q->sql_len, parsed, q);
+}
+
+void
+query_abort(struct query *q)
+{
+	reply_reason(&q->reply, REASON_CHANGE_NOT_PENDING,
+	    "change %s was ended while it was being read", q->change->id);
+	q->change->reader = NULL;
+	q->change = NULL;
+	q->link = NULL;
+	refuse(q);
+}
+
+static void
+cancel(struct call *call)
+{
+	struct query *q = (struct query *)(void *)((char *)call -
+	    offsetof(struct query, call));
+
+	q->cancelled = true;
+	if (q->in_batch) {
+		if (q->change == NULL)
+			pool_stop(q->login->pool, q->link);
+		return;
+	}
+	leave_change(q);
+	query_free(q);
+}
+
+static void
+find_change(struct query *q, const char *id)
+{
+	struct change *c = change_find(q->gate, id, q->agent->o->name);
+	enum reason reason = c == NULL	? REASON_CHANGE_UNKNOWN :
+	    change_has_ended(c)		? REASON_CHANGE_NOT_PENDING :
+	    c->state != CHANGE_HELD	? REASON_CHANGE_BUSY :
+					  REASON_N;
+
+	if (reason != REASON_N) {
+		reply_reason(&q->reply, reason, "%s ('%.40s')",
+		    reasons[reason].meaning, id);
+		return;
+	}
+	q->change = c;
+	c->reader = q;
+	q->login = c->login;
+	change_enter(c, CHANGE_ADDING);
+}
+
+struct call *
+query_run(struct gate *g, struct agent *a, const struct read_request *r,
+    outcome_done *done, void *arg)
+{
+	static const struct timeval now = { 0, 0 };
+	const struct limits *l = &g->o->limits;
+	struct query *q = mem_new(sizeof(*q));
+	struct err e = ERR_INIT;
+
+	q->call.cancel = cancel;
+	q->gate = g;
+	q->agent = a;
+	q->login = ((struct agent_logins *)a->links)->reader;
+	q->done = done;
+	q->arg = arg;
+	q->sql = mem_strndup(r->sql, r->sql_len);
+	q->sql_len = r->sql_len;
+	q->grid.rows_max = r->max_rows > 0 ? r->max_rows : l->rows_default;
+	a->calls++;
+	q->begin = evtimer_new(g->base, begin, q);
+	if (parameters_read(r->params, l, &q->params, &e) == -1)
+		reply_reason(&q->reply, REASON_PARAMETERS, "%s", e.text);
+	else if (r->change_id != NULL)
+		find_change(q, r->change_id);
+	evtimer_add(q->begin, &now);
+	return &q->call;
+}

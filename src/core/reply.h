@@ -1,0 +1,34 @@
+/* reply: what an agent is told when a call does not go through */
+#ifndef AIRLOCK_CORE_REPLY_H
+#define AIRLOCK_CORE_REPLY_H
+
+#include <libpq-fe.h>
+
+#include "base/text.h"
+#include "core/parser.h"
+#include "rule/verdict.h"
+
+/*
+ * Texts begin "REFUSED CODE: " (ours) or "ERROR SQLSTATE: " (the server's).
+ * They name the fact, the place in the agent's own text (in characters, from
+ * 1), and what would be accepted instead.
+ */
+struct reply {
+	char code[24];	  /* "NO_SUCH", "42P01" */
+	struct text text;
+};
+
+void reply_release(struct reply *r);
+/* `sql` NULL: no place is named. */
+void reply_finding(struct reply *r, const struct finding *f, const char *sql);
+void reply_reason(struct reply *r, enum reason reason, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+/* The parser child's no. */
+void reply_parser(struct reply *r, const struct parser_answer *a);
+/* A failed result; inserts map its position back to the agent's text. */
+void reply_server(struct reply *r, const PGresult *res, const char *sent,
+    const char *sql, const struct rewrite_insert *inserts, size_t ninserts);
+/* A link that was lost, or could not be had. */
+void reply_link(struct reply *r, const struct err *e, bool started);
+
+#endif

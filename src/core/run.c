@@ -1,0 +1,679 @@
+/* run: one statement of an agent on its way into a change, step by step */
+#include "core/run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+static run_step parse, relate, rewrite_it, take_link, verify, release_it,
+    learn_types, seal, record_it;
+
+/* The way of one write; each either goes on at once or waits to be told. */
+static run_step *const steps[] = {
+	parse,	     /* the child reads the text: facts, refusals */
+	relate,	     /* what the catalog says of the target */
+	rewrite_it,  /* the child splices RETURNING in, with proof */
+	take_link,   /* a change, and a link of its own */
+	run_execute, /* begin, statement, counters: one round trip */
+	verify,	     /* the target is still what it was taken for */
+	run_pair,    /* before-images for ON CONFLICT */
+	run_prove,   /* counters against images */
+	release_it,  /* an added statement's savepoint */
+	learn_types, /* names of types in the agent's own RETURNING */
+	seal,	     /* the digest */
+	record_it,   /* journal, then held and answered */
+};
+#define NSTEPS (sizeof(steps) / sizeof(steps[0]))
+
+void
+run_go(struct run *r)
+{
+	enum run_next next = RUN_GO;
+
+	while (next == RUN_GO && r->step < NSTEPS) {
+		if (r->cancelled) {
+			(void)run_refuse(r, REASON_UNAVAILABLE,
+			    "the call was cancelled");
+			return;
+		}
+		next = steps[r->step++](r);
+	}
+}
+
+/* --- endings ---------------------------------------------------------------- */
+
+static void
+run_free(struct run *r)
+{
+	run_stop_watching(r);
+	run_pair_cancel(r);
+	if (r->parsing != NULL)
+		parser_cancel(r->parsing);
+	pool_cancel(r->ticket);
+	if (r->relation != NULL) {
+		struct agent_logins *l = r->agent->links;
+
+		catalog_forget(l->writer->catalog, r);
+		catalog_release(l->writer->catalog, r->relation);
+	}
+	event_free(r->tick);
+	facts_release(&r->facts);
+	capture_release(&r->plan);
+	rewrite_result_release(&r->rewrite);
+	grid_release(&r->returned);
+	spool_close(r->spool);
+	counts_release(&r->counts);
+	parameters_release(&r->params);
+	text_release(&r->blocker);
+	reply_release(&r->reply);
+	free(r->leaves);
+	free(r->sql);
+	free(r->intent);
+	r->agent->calls--;
+	free(r);
+}
+
+static void
+answer_and_free(struct run *r)
+{
+	outcome_done *done = r->cancelled ? NULL : r->done;
+	void *arg = r->arg;
+	struct reply reply = r->reply;
+
+	memset(&r->reply, 0, sizeof(r->reply));
+	run_free(r);
+	if (done != NULL)
+		change_told(done, arg, false, reply.code,
+		    text_str(&reply.text), NULL);
+	reply_release(&reply);
+}
+
+static void
+undone(void *arg, struct link *l, struct batch *b)
+{
+	struct run *r = arg;
+	struct change *c = r->change;
+	struct err e = ERR_INIT;
+
+	r->in_batch = false;
+	c->run = NULL;
+	store_fold_abort(c->store);
+	if (batch_is_lost(b) || !batch_is_ok(b) ||
+	    counts_read(b, 2, &r->counts, &e) == -1) {
+		if (batch_is_lost(b)) {
+			c->link = NULL;
+			pool_drop(c->login->pool, l);
+		}
+		change_end(c, WHY_LOST, "the change could not be put back to "
+		    "what it was before the last statement", NULL);
+	} else {
+		/* Rolled-back rows stay counted: they are the new base. */
+		counts_release(&c->counts);
+		c->counts = r->counts;
+		memset(&r->counts, 0, sizeof(r->counts));
+		change_hold(c);
+	}
+	answer_and_free(r);
+}
+
+/* An added statement that did not go through leaves the change as it was. */
+static void
+undo_added(struct run *r)
+{
+	struct change *c = r->change;
+	const char *oids[] = { catalog_oids(c->login->catalog) };
+	struct batch *b;
+
+	if (r->listed)
+		json_array_remove(c->statements,
+		    json_array_size(c->statements) - 1);
+	if (!r->executed) {
+		c->run = NULL;
+		store_fold_abort(c->store);
+		change_hold(c);
+		answer_and_free(r);
+		return;
+	}
+	b = batch_new();
+	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_s", 0, NULL);
+	batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
+	batch_add_prepared(b, "airlock_counts", 1, oids);
+	r->in_batch = true;
+	link_run(c->link, b, undone, r);
+}
+
+static void
+record_refusal(struct run *r)
+{
+	json_t *rec = json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", "refusal",
+	    "agent", r->agent->o->name, "tool", "db_execute", "code",
+	    r->reply.code, "text", text_str(&r->reply.text));
+
+	if (rec == NULL)
+		rec = json_pack("{s:s, s:s, s:s, s:s}", "kind", "refusal",
+		    "agent", r->agent->o->name, "tool", "db_execute", "code",
+		    r->reply.code);
+	json_object_set_new(rec, "sql", json_stringn(r->sql, r->sql_len));
+	if (r->change != NULL)
+		json_object_set_new(rec, "change", json_string(r->change->id));
+	(void)gate_record(r->gate, rec, true);
+}
+
+/* A statement that ran and is refused afterwards has an id that the agent can
+ * ask for; one that the server refused never was a change. */
+static void
+end_new(struct run *r)
+{
+	struct change *c = r->change;
+
+	if (c == NULL)
+		return;
+	c->run = NULL;
+	r->change = NULL;
+	if (!r->executed || r->cancelled ||
+	    !text_starts_with(text_str(&r->reply.text), "REFUSED")) {
+		change_free(c);
+		return;
+	}
+	text_addf(&r->reply.text, " (%s is rolled back)", c->id);
+	c->why = WHY_REFUSED;
+	c->reason = mem_strdup(text_str(&r->reply.text));
+	change_enter(c, CHANGE_ROLLED_BACK);
+}
+
+enum run_next
+run_reply(struct run *r, struct reply *reply)
+{
+	reply_release(&r->reply);
+	r->reply = *reply;
+	memset(reply, 0, sizeof(*reply));
+	run_stop_watching(r);
+	record_refusal(r);
+	if (r->adding && r->change != NULL) {
+		undo_added(r);
+		return RUN_OVER;
+	}
+	end_new(r);
+	answer_and_free(r);
+	return RUN_OVER;
+}
+
+enum run_next
+run_refuse(struct run *r, enum reason reason, const char *fmt, ...)
+{
+	struct reply reply = { 0 };
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	reply_reason(&reply, reason, "%s", text);
+	return run_reply(r, &reply);
+}
+
+enum run_next
+run_refuse_finding(struct run *r, const struct finding *f)
+{
+	struct reply reply = { 0 };
+
+	reply_finding(&reply, f, r->sql);
+	return run_reply(r, &reply);
+}
+
+/* The link is dead: nothing of the transaction is left. */
+enum run_next
+run_link_failed(struct run *r, const struct err *e, bool started)
+{
+	struct change *c = r->change;
+
+	reply_link(&r->reply, e, started);
+	record_refusal(r);
+	run_stop_watching(r);
+	if (c != NULL && c->link != NULL) {
+		pool_drop(c->login->pool, c->link);
+		c->link = NULL;
+	}
+	if (c != NULL) {
+		c->run = NULL;
+		r->change = NULL;
+		if (r->adding)
+			change_end(c, WHY_LOST, e->text, NULL);
+		else
+			change_free(c);
+	}
+	answer_and_free(r);
+	return RUN_OVER;
+}
+
+void
+run_abort(struct run *r)
+{
+	struct change *c = r->change;
+
+	reply_reason(&r->reply, REASON_CHANGE_NOT_PENDING,
+	    "change %s was ended while the statement was being added", c->id);
+	c->run = NULL;
+	run_stop_watching(r);
+	answer_and_free(r);
+}
+
+static void
+lost_first(void *arg, const struct err *e)
+{
+	struct run *r = arg;
+
+	r->change->link = NULL; /* the pool has freed it */
+	(void)run_link_failed(r, e, true);
+}
+
+static void
+cancel(struct call *call)
+{
+	struct run *r = (struct run *)(void *)((char *)call -
+	    offsetof(struct run, call));
+
+	r->cancelled = true;
+	if (r->in_batch && r->pair == NULL && r->change->link != NULL)
+		pool_stop(r->change->login->pool, r->change->link);
+	else if (!r->in_batch)
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the call was cancelled");
+}
+
+/* --- judging ------------------------------------------------------------------ */
+
+static void
+judge(struct run *r)
+{
+	const struct finding *f;
+
+	if (r->agent->o->access == ACCESS_READ) {
+		(void)run_refuse(r, REASON_ACCESS, "%s",
+		    reasons[REASON_ACCESS].meaning);
+		return;
+	}
+	verdict_ask(TOOL_EXECUTE, &r->facts, &r->asked);
+	f = verdict_refusal(&r->asked);
+	if (f != NULL)
+		(void)run_refuse_finding(r, f);
+	else if (r->params.n != r->facts.params)
+		(void)run_refuse(r, REASON_PARAMETERS,
+		    "the statement uses %d parameters, %d were given",
+		    r->facts.params, r->params.n);
+	else
+		run_go(r);
+}
+
+static void
+parsed(void *arg, const struct parser_answer *a)
+{
+	struct run *r = arg;
+	struct reply reply = { 0 };
+
+	r->parsing = NULL;
+	if (a->status != PARSER_OK) {
+		reply_parser(&reply, a);
+		(void)run_reply(r, &reply);
+		return;
+	}
+	r->facts = *a->facts;
+	memset(a->facts, 0, sizeof(*a->facts));
+	judge(r);
+}
+
+static enum run_next
+parse(struct run *r)
+{
+	r->parsing = parser_facts(r->gate->parser, r->agent->o->name, r->sql,
+	    r->sql_len, parsed, r);
+	return RUN_WAIT;
+}
+
+static void
+found(void *arg, struct relation *rel, const struct err *e)
+{
+	struct run *r = arg;
+
+	r->relation = rel;
+	if (rel == NULL && e->code != ERR_GONE)
+		(void)run_link_failed(r, e, false);
+	else
+		run_go(r); /* one that is not there: the server says so best */
+}
+
+static enum run_next
+relate(struct run *r)
+{
+	struct agent_logins *l = r->agent->links;
+	const struct facts_name *target = r->facts.writes.v;
+
+	if (r->facts.kind == STMT_SELECT || r->facts.writes.n == 0)
+		return RUN_GO;
+	r->relation = catalog_cached(l->writer->catalog, target->schema,
+	    target->name);
+	if (r->relation != NULL)
+		return RUN_GO;
+	catalog_relation(l->writer->catalog, target->schema, target->name,
+	    found, r);
+	return RUN_WAIT;
+}
+
+static void
+rewritten(void *arg, const struct parser_answer *a)
+{
+	struct run *r = arg;
+	struct reply reply = { 0 };
+
+	r->parsing = NULL;
+	if (a->status != PARSER_OK) {
+		reply_parser(&reply, a);
+		(void)run_reply(r, &reply);
+		return;
+	}
+	r->rewrite = *a->rewrite;
+	memset(a->rewrite, 0, sizeof(*a->rewrite));
+	run_go(r);
+}
+
+/* The observer shows the rows as they were before the change, not as an
+ * earlier statement of it left them. */
+static bool
+was_touched(const struct run *r)
+{
+	for (size_t i = 0; r->adding && i < r->change->ntables; i++)
+		if (strcmp(r->change->tables[i].name, r->relation->name) == 0)
+			return true;
+	return false;
+}
+
+static enum run_next
+rewrite_it(struct run *r)
+{
+	capture_plan(&r->plan, &r->facts, r->relation);
+	if (r->plan.path == CAPTURE_CONFLICT && was_touched(r)) {
+		r->plan.path = CAPTURE_PLAIN;
+		r->plan.why = "ON CONFLICT on a table that an earlier "
+			      "statement of the change wrote";
+	}
+	if (r->plan.path == CAPTURE_PLAIN)
+		return RUN_GO;
+	r->parsing = parser_rewrite(r->gate->parser, r->agent->o->name, r->sql,
+	    r->sql_len, &r->plan.edit, rewritten, r);
+	return RUN_WAIT;
+}
+
+/* --- running -------------------------------------------------------------------- */
+
+static void
+got_link(void *arg, struct link *l, const struct err *e)
+{
+	struct run *r = arg;
+
+	r->ticket = NULL;
+	if (l == NULL) {
+		(void)run_link_failed(r, e, false);
+		return;
+	}
+	r->change->link = l;
+	run_go(r);
+}
+
+static enum run_next
+take_link(struct run *r)
+{
+	const struct limits *l = &r->gate->o->limits;
+
+	if (r->adding)
+		return RUN_GO;
+	if (r->gate->stopping || journal_is_low(r->gate->journal))
+		return run_refuse(r, REASON_UNAVAILABLE,
+		    r->gate->stopping ? "Airlock is stopping" :
+					"the disk of the journal is full");
+	if (change_pending(r->gate, NULL) >= (size_t)l->changes_max ||
+	    change_pending(r->gate, r->agent) >= (size_t)l->agent_changes_max)
+		return run_refuse(r, REASON_TOO_MANY_CHANGES,
+		    "%zu changes are held, %d at most (changes_max), %zu of "
+		    "them this agent's, %d at most (agent_changes_max)",
+		    change_pending(r->gate, NULL), l->changes_max,
+		    change_pending(r->gate, r->agent), l->agent_changes_max);
+	r->change = change_new(r->gate, r->agent, r->intent);
+	r->change->run = r;
+	r->ticket = pool_get(r->change->login->pool, got_link, lost_first, r);
+	return RUN_WAIT;
+}
+
+static void
+verified(void *arg, const struct err *e)
+{
+	struct run *r = arg;
+
+	if (e->code == ERR_NONE)
+		run_go(r);
+	else if (e->code == ERR_UNFIT)
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the definition of the table changed while the statement "
+		    "ran: %s",
+		    e->text);
+	else
+		(void)run_refuse(r, REASON_DATABASE_DOWN,
+		    "the table could not be verified: %s", e->text);
+}
+
+static enum run_next
+verify(struct run *r)
+{
+	if (r->plan.path == CAPTURE_PLAIN)
+		return RUN_GO;
+	catalog_verify(r->change->login->catalog, r->relation, verified, r);
+	return RUN_WAIT;
+}
+
+static void
+released(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct run *r = arg;
+
+	r->in_batch = false;
+	if (batch_is_lost(b))
+		(void)run_link_failed(r, batch_err(b), true);
+	else if (!batch_is_ok(b))
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the statement's savepoint could not be released");
+	else
+		run_go(r);
+}
+
+static enum run_next
+release_it(struct run *r)
+{
+	struct batch *b;
+
+	if (!r->adding)
+		return RUN_GO;
+	b = batch_new();
+	batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
+	r->in_batch = true;
+	link_run(r->change->link, b, released, r);
+	return RUN_WAIT;
+}
+
+/* --- telling --------------------------------------------------------------------- */
+
+static void
+learned(void *arg, const struct err *e UNUSED)
+{
+	run_go(arg); /* a type that stays unknown is shown by its oid */
+}
+
+static enum run_next
+learn_types(struct run *r)
+{
+	struct catalog *catalog = r->change->login->catalog;
+	uint32_t oids[64];
+	size_t n = grid_unknown_types(&r->returned, catalog, oids, 64);
+
+	if (n == 0)
+		return RUN_GO;
+	catalog_learn_types(catalog, oids, n, learned, r);
+	return RUN_WAIT;
+}
+
+static json_t *
+statement_json(const struct run *r)
+{
+	json_t *params = json_array();
+
+	for (int i = 0; i < r->params.n; i++)
+		json_array_append_new(params,
+		    r->params.v[i] != NULL ? json_string(r->params.v[i]) :
+					     json_null());
+	return json_pack("{s:o, s:o}", "sql", json_stringn(r->sql, r->sql_len),
+	    "params", params);
+}
+
+static void
+seal_more(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct run *r = arg;
+
+	r->step--;
+	run_go(r);
+}
+
+static enum run_next
+seal(struct run *r)
+{
+	static const struct timeval now = { 0, 0 };
+	struct change *c = r->change;
+	struct err e = ERR_INIT;
+	json_t *header;
+	int rc;
+
+	if (!r->listed)
+		json_array_append_new(c->statements, statement_json(r));
+	r->listed = true;
+	header = change_header(c);
+	rc = store_seal_step(c->store, header, c->digest, &e);
+	json_decref(header);
+	if (rc == -1)
+		return run_refuse(r, REASON_UNAVAILABLE,
+		    "the digest could not be made: %s", e.text);
+	if (rc == 0)
+		return RUN_GO;
+	event_assign(r->tick, r->gate->base, -1, 0, seal_more, r);
+	evtimer_add(r->tick, &now);
+	return RUN_WAIT;
+}
+
+static bool
+write_record(struct run *r)
+{
+	struct change *c = r->change;
+	json_t *rec = change_record(c, r->adding ? "added" : "held");
+
+	if (r->intent != NULL)
+		json_object_set_new(rec, "intent", json_string(r->intent));
+	json_object_set_new(rec, "statement", statement_json(r));
+	json_object_set_new(rec, "tables", change_tables_json(c));
+	json_object_set_new(rec, "complete", json_boolean(c->complete));
+	json_object_set_new(rec, "risk",
+	    json_string(severity_name[c->risk]));
+	json_object_set_new(rec, "reasons", reasons_json(&c->verdict));
+	json_object_set_new(rec, "digest", json_string(c->digest));
+	json_object_set_new(rec, "xid", json_string(c->xid8));
+	return gate_record(r->gate, rec, true);
+}
+
+static enum run_next
+record_it(struct run *r)
+{
+	struct change *c = r->change;
+	outcome_done *done = r->done;
+	void *arg = r->arg;
+	struct err e = ERR_INIT;
+	json_t *json;
+
+	if (store_flush(c->store, false, &e) == -1 || !write_record(r))
+		return run_refuse(r, REASON_UNAVAILABLE,
+		    "the change could not be written to the journal%s%s",
+		    e.code != ERR_NONE ? ": " : "", e.text);
+	c->run = NULL;
+	pool_transfer(c->login->pool, c->link, change_lost, c);
+	change_hold(c);
+	json = change_result(c, true);
+	if (r->plan.nagent > 0)
+		json_object_set_new(json, "returned",
+		    grid_json(&r->returned, c->login->catalog));
+	log_info("%s: held for agent '%s', risk %s", c->id,
+	    c->agent->o->name, severity_name[c->risk]);
+	run_free(r);
+	change_told(done, arg, true, NULL, NULL, json);
+	return RUN_OVER;
+}
+
+/* --- the call ----------------------------------------------------------------------- */
+
+static void
+start(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
+{
+	struct run *r = arg;
+
+	if (r->reply.text.len > 0) {
+		record_refusal(r);
+		answer_and_free(r);
+		return;
+	}
+	run_go(r);
+}
+
+/* Takes the change to add to; what is wrong is told by start. */
+static void
+find_change(struct run *r, const char *id)
+{
+	struct change *c = change_find(r->gate, id, r->agent->o->name);
+	enum reason reason = c == NULL	? REASON_CHANGE_UNKNOWN :
+	    change_has_ended(c)		? REASON_CHANGE_NOT_PENDING :
+	    c->state != CHANGE_HELD	? REASON_CHANGE_BUSY :
+					  REASON_N;
+
+	if (reason != REASON_N) {
+		reply_reason(&r->reply, reason, "%s ('%.40s')",
+		    reasons[reason].meaning, id);
+		return;
+	}
+	r->adding = true;
+	r->change = c;
+	c->run = r;
+	change_enter(c, CHANGE_ADDING);
+}
+
+struct call *
+change_propose(struct gate *g, struct agent *a, const struct proposal *p,
+    outcome_done *done, void *arg)
+{
+	static const struct timeval now = { 0, 0 };
+	struct run *r = mem_new(sizeof(*r));
+	struct err e = ERR_INIT;
+
+	r->call.cancel = cancel;
+	r->gate = g;
+	r->agent = a;
+	r->done = done;
+	r->arg = arg;
+	r->sql = mem_strndup(p->sql, p->sql_len);
+	r->sql_len = p->sql_len;
+	r->intent = p->intent != NULL ? mem_strdup(p->intent) : NULL;
+	a->calls++;
+	r->tick = evtimer_new(g->base, start, r);
+	if (parameters_read(p->params, &g->o->limits, &r->params, &e) == -1)
+		reply_reason(&r->reply, REASON_PARAMETERS, "%s", e.text);
+	else if (p->change_id != NULL)
+		find_change(r, p->change_id);
+	evtimer_add(r->tick, &now);
+	return &r->call;
+}

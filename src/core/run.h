@@ -1,0 +1,88 @@
+/* run: one statement of an agent on its way into a change */
+#ifndef AIRLOCK_CORE_RUN_H
+#define AIRLOCK_CORE_RUN_H
+
+#include "core/grid.h"
+#include "core/internal.h"
+#include "core/spool.h"
+#include "diff/capture.h"
+
+/* Rows that the images say were changed in one leaf table. */
+struct leaf {
+	uint32_t oid;
+	uint64_t n[IMAGE_NOPS];
+};
+
+struct run {
+	struct call call;
+	struct gate *gate;
+	struct agent *agent;
+	struct change *change; /* NULL until there is one */
+	bool adding;	       /* to a held change */
+	bool retried;	       /* once, after a serialization failure */
+	bool cancelled;	       /* nobody waits for the answer any more */
+	bool executed;	       /* the statement was sent to the server */
+	bool listed;	       /* the statement stands in change->statements */
+	struct reply reply;    /* the answer while a savepoint is undone */
+	outcome_done *done;
+	void *arg;
+	char *sql, *intent;
+	size_t sql_len;
+	struct parameters params;
+	/* judged */
+	struct facts facts;
+	struct verdict asked;
+	struct relation *relation;
+	struct capture plan;
+	struct rewrite_result rewrite;
+	/* under way: at most one of these */
+	size_t step;
+	struct parser_call *parsing;
+	struct ticket *ticket;
+	bool in_batch;
+	struct event *tick; /* next piece of sealing, or next look at blockers */
+	/* what came back */
+	struct grid returned;
+	struct pair *pair;   /* the observer is being asked */
+	struct spool *spool; /* CAPTURE_CONFLICT: rows that wait for pairing */
+	struct leaf *leaves; /* sorted by oid */
+	size_t nleaves, last_leaf;
+	uint64_t unchanged;
+	struct err row_err; /* the first row that could not be taken */
+	struct counts counts;
+	int64_t rows_now; /* of the target, -1 unknown, -2 more than counted */
+	char insert_lsn[24], deferred[300];
+	struct text blocker; /* who was in the way, for people */
+	/* numbers of the statements in the batch */
+	size_t i_open, i_statement, i_constraints, i_counts, i_rows, i_lsn;
+};
+
+/* What a step says: go on, come back when told, or it is over (r is freed). */
+enum run_next { RUN_GO, RUN_WAIT, RUN_OVER };
+typedef enum run_next run_step(struct run *r);
+/* Takes the next steps; for callbacks. */
+void run_go(struct run *r);
+
+/* Endings; each answers the caller and frees r. */
+enum run_next run_refuse(struct run *r, enum reason reason, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+enum run_next run_refuse_finding(struct run *r, const struct finding *f);
+enum run_next run_reply(struct run *r, struct reply *reply);
+enum run_next run_link_failed(struct run *r, const struct err *e, bool started);
+
+/* core/rows.c: rows of the statement as they come. */
+batch_row run_row;
+/* One image, complete: counts it, stores it unless nothing changed. */
+int run_take_image(struct run *r, const struct image *im, struct err *e)
+    MUST_CHECK;
+
+/* core/pair.c: before-images for ON CONFLICT. */
+run_step run_pair;
+void run_pair_cancel(struct run *r);
+/* core/proof.c: counters against images; fills the change. */
+run_step run_prove;
+/* core/execute.c: the batch that runs the statement. */
+run_step run_execute;
+void run_stop_watching(struct run *r);
+
+#endif

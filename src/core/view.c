@@ -1,0 +1,226 @@
+/* view: a change as its operator and as its agent are shown it */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "core/internal.h"
+
+static json_t *
+string_or_null(const char *s)
+{
+	return s != NULL ? json_string(s) : json_null();
+}
+
+static json_t *
+iso(int64_t wall_ms)
+{
+	char out[CLOCK_ISO_SIZE];
+
+	clock_iso(out, wall_ms);
+	return json_string(out);
+}
+
+static json_t *
+size_or_null(int64_t rows)
+{
+	return rows >= 0 ? json_integer(rows) : json_null();
+}
+
+json_t *
+change_tables_json(const struct change *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->ntables; i++) {
+		const struct change_table *t = &c->tables[i];
+		json_t *j = json_pack(
+		    "{s:s, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:b}", "table",
+		    t->name, "inserted", (json_int_t)t->n[IMAGE_INSERT],
+		    "updated", (json_int_t)t->n[IMAGE_UPDATE], "deleted",
+		    (json_int_t)t->n[IMAGE_DELETE], "unchanged",
+		    (json_int_t)t->unchanged, "collateral", t->collateral,
+		    "rows_before", size_or_null(t->rows_before), "rows_after",
+		    size_or_null(t->rows_after), "complete", t->complete);
+
+		if (t->estimated)
+			json_object_set_new(j, "rows_estimated", json_true());
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+/* What raised the risk; a bare note is an effect and stands there. */
+json_t *
+reasons_json(const struct verdict *v)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < v->n; i++)
+		json_array_append_new(list,
+		    json_pack("{s:s, s:s}", "code",
+			reasons[v->v[i].reason].code, "text", v->v[i].text));
+	return list;
+}
+
+static void
+set_ending(const struct change *c, json_t *j)
+{
+	if (c->why != NULL)
+		json_object_set_new(j, "why", json_string(c->why));
+	if (c->reason != NULL)
+		json_object_set_new(j, "reason", json_string(c->reason));
+}
+
+json_t *
+change_header(const struct change *c)
+{
+	json_t *j = json_pack(
+	    "{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:O, s:o, s:b, s:O}", "id",
+	    c->id, "agent", c->agent->o->name, "database",
+	    c->gate->o->database.name, "status", change_status[c->state],
+	    "intent", string_or_null(c->intent), "risk",
+	    severity_name[c->risk], "reasons", reasons_json(&c->verdict),
+	    "statements", c->statements, "tables", change_tables_json(c),
+	    "complete", c->complete, "effects", c->effects);
+	char token[CHANGE_ID_SIZE + DIGEST_HEX_SIZE];
+
+	snprintf(token, sizeof(token), "%s@%s", c->id, c->digest);
+	json_object_set_new(j, "digest", json_string(c->digest));
+	json_object_set_new(j, "token", json_string(token));
+	json_object_set_new(j, "created_at", iso(c->created_wall));
+	json_object_set_new(j, "expires_at",
+	    c->expires_wall != 0 ? iso(c->expires_wall) : json_null());
+	set_ending(c, j);
+	if (c->decided_by != NULL)
+		json_object_set_new(j, "decided_by",
+		    json_string(c->decided_by));
+	return j;
+}
+
+/* --- the agent's view ------------------------------------------------------ */
+
+struct sampling {
+	const struct limits *l;
+	json_t *rows;
+	size_t bytes;
+};
+
+static json_t *
+cut(const json_t *v, size_t max)
+{
+	size_t len = json_string_length(v);
+	size_t keep = text_utf8_cut(json_string_value(v), len, max);
+	char *s = mem_printf("%.*s... (%zu bytes)", (int)keep,
+	    json_string_value(v), len);
+	json_t *out = json_string(s);
+
+	free(s);
+	return out;
+}
+
+/* Before and after of an update, the columns that differ only. */
+static void
+keep_changed(json_t *row)
+{
+	json_t *before = json_object_get(row, "before");
+	json_t *after = json_object_get(row, "after");
+	const char *name;
+	json_t *v;
+	void *tmp;
+
+	if (!json_is_object(before) || !json_is_object(after))
+		return;
+	json_object_foreach_safe(before, tmp, name, v) {
+		if (!json_equal(v, json_object_get(after, name)))
+			continue;
+		json_object_del(after, name);
+		json_object_del(before, name);
+	}
+}
+
+static void
+cut_values(json_t *image, size_t max)
+{
+	const char *name;
+	json_t *v;
+	void *tmp;
+
+	if (!json_is_object(image))
+		return;
+	json_object_foreach_safe(image, tmp, name, v) {
+		if (json_string_length(v) > max)
+			json_object_set_new(image, name, cut(v, max));
+	}
+}
+
+static bool
+sample_row(void *arg, const char *line, size_t len)
+{
+	struct sampling *s = arg;
+	json_t *row = json_loadb(line, len, 0, NULL);
+	char *dump;
+
+	if (row == NULL)
+		return false;
+	keep_changed(row);
+	cut_values(json_object_get(row, "key"), 200);
+	cut_values(json_object_get(row, "before"), 200);
+	cut_values(json_object_get(row, "after"), 200);
+	dump = json_dumps(row, JSON_COMPACT);
+	s->bytes += dump != NULL ? strlen(dump) : 0;
+	free(dump);
+	if (s->bytes > s->l->result_bytes_max / 4) {
+		json_decref(row);
+		return false;
+	}
+	json_array_append_new(s->rows, row);
+	return json_array_size(s->rows) < (size_t)s->l->sample_rows;
+}
+
+static json_t *
+sample(const struct change *c)
+{
+	struct sampling s = { &c->gate->o->limits, json_array(), 0 };
+	struct err e = ERR_INIT;
+	uint64_t next;
+
+	if (c->store != NULL && s.l->sample_rows > 0 &&
+	    store_read(c->store, 0, sample_row, &s, &next, &e) == -1)
+		json_array_clear(s.rows);
+	return s.rows;
+}
+
+/* clang-format off */
+static const char *const message[CHANGE_NSTATES] = {
+	[CHANGE_RUNNING]     = "The statement is running.",
+	[CHANGE_HELD]        = "NOT applied yet. The change is held in an open transaction until an operator decides; nobody else sees it. Call db_status with wait_s to learn the decision, db_withdraw to take it back.",
+	[CHANGE_ADDING]      = "NOT applied yet. A statement is being added.",
+	[CHANGE_COMMITTING]  = "NOT applied yet. An operator has approved it; the server's answer is awaited.",
+	[CHANGE_ENDING]      = "NOT applied. It is being rolled back.",
+	[CHANGE_COMMITTED]   = "Applied: the server confirmed the COMMIT.",
+	[CHANGE_ROLLED_BACK] = "NOT applied: the change was rolled back. Drop whatever you believed because of it.",
+	[CHANGE_IN_DOUBT]    = "Not known yet: the answer to COMMIT was lost and is being asked for. Do not send the change again.",
+	[CHANGE_FAILED]      = "NOT applied: the server refused the COMMIT. Drop whatever you believed because of it.",
+};
+/* clang-format on */
+
+json_t *
+change_result(const struct change *c, bool with_sample)
+{
+	json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "change_id",
+	    c->id, "status", change_status[c->state], "risk",
+	    severity_name[c->risk], "reasons", reasons_json(&c->verdict),
+	    "tables", change_tables_json(c), "complete", c->complete);
+
+	set_ending(c, j);
+	if (json_array_size(c->effects) > 0)
+		json_object_set(j, "effects", c->effects);
+	if (with_sample)
+		json_object_set_new(j, "sample", sample(c));
+	if (!change_has_ended(c) && c->expires_wall != 0)
+		json_object_set_new(j, "expires_at", iso(c->expires_wall));
+	json_object_set_new(j, "message", json_string(message[c->state]));
+	return j;
+}

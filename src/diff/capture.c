@@ -1,0 +1,314 @@
+/* capture: how a statement is made to give the rows it changes */
+#include "diff/capture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define RESULT_COLUMNS_MAX 1600 /* MaxTupleAttributeNumber is 1664 */
+
+/* --- the plan ------------------------------------------------------------ */
+
+static bool
+sets_key(const struct facts *f, const struct relation *r)
+{
+	for (size_t i = 0; i < f->nset_columns; i++)
+		for (size_t k = 0; k < r->ncolumns; k++)
+			if (r->columns[k].key &&
+			    strcmp(r->columns[k].name, f->set_columns[i]) == 0)
+				return true;
+	return false;
+}
+
+/* Why rows cannot be had by RETURNING, or NULL. */
+static const char *
+obstacle(const struct facts *f, const struct relation *r)
+{
+	if (f->kind != STMT_INSERT && f->kind != STMT_UPDATE &&
+	    f->kind != STMT_DELETE)
+		return "the statement is not a plain INSERT, UPDATE or DELETE";
+	if (f->writes.n != 1)
+		return "the statement writes in several places";
+	if (f->current_of)
+		return "the statement uses a cursor";
+	if (r == NULL)
+		return "the table is not known";
+	if (r->kind != 'r' && r->kind != 'p')
+		return "the target is not a table";
+	if (!r->heap)
+		return "the table's storage is not heap";
+	if (r->persistence == 't')
+		return "the table is temporary";
+	if (r->rules)
+		return "the table has rules";
+	if (r->row_security)
+		return "row security applies to the table";
+	if (r->subclass && r->kind != 'p')
+		return "other tables inherit from the table";
+	if (!r->readable)
+		return "the login may not read the whole table";
+	if (2 * r->ncolumns + 4 > RESULT_COLUMNS_MAX)
+		return "the table has too many columns";
+	return NULL;
+}
+
+/* Where pairing by key could name the wrong row. */
+static const char *
+conflict_obstacle(const struct facts *f, const struct relation *r)
+{
+	if (!r->has_primary_key)
+		return "ON CONFLICT on a table without a primary key";
+	if (sets_key(f, r))
+		return "ON CONFLICT sets a column of the key";
+	if (r->before_update_trigger)
+		return "ON CONFLICT on a table with a BEFORE UPDATE trigger";
+	return NULL;
+}
+
+static void
+add_new_side(struct text *t, const char *ref, const struct relation *r)
+{
+	text_add(t, t->len > 0 ? ", " : "");
+	text_addf(t, "%s.tableoid, %s.ctid", ref, ref);
+	for (size_t i = 0; i < r->ncolumns; i++)
+		text_addf(t, ", %s.%s", ref, r->columns[i].quoted);
+}
+
+/* FROM (SELECT ...) AS b: the old row versions, under names that no statement
+ * of an agent has. */
+static void
+plan_update(struct capture *c, const struct facts *f, const char *ref)
+{
+	const struct relation *r = c->relation;
+	struct text from = { 0 }, ret = { 0 };
+	const char *n = c->nonce;
+
+	text_addf(&from,
+	    "(SELECT airlock_s.tableoid AS airlock_%s_t, airlock_s.ctid AS "
+	    "airlock_%s_c",
+	    n, n);
+	for (size_t i = 0; i < r->ncolumns; i++)
+		text_addf(&from, ", airlock_s.%s AS airlock_%s_%zu",
+		    r->columns[i].quoted, n, i);
+	text_addf(&from, " FROM %s%s AS airlock_s) AS airlock_%s",
+	    f->only ? "ONLY " : "", r->name, n);
+	c->from = text_take(&from);
+	c->where = mem_printf("%s.ctid = airlock_%s.airlock_%s_c AND "
+			      "%s.tableoid = airlock_%s.airlock_%s_t",
+	    ref, n, n, ref, n, n);
+	add_new_side(&ret, ref, r);
+	text_addf(&ret, ", airlock_%s.airlock_%s_t, airlock_%s.airlock_%s_c",
+	    n, n, n, n);
+	for (size_t i = 0; i < r->ncolumns; i++)
+		text_addf(&ret, ", airlock_%s.airlock_%s_%zu", n, n, i);
+	c->returning = text_take(&ret);
+}
+
+static void
+plan_one_side(struct capture *c, const char *ref)
+{
+	struct text ret = { 0 };
+
+	add_new_side(&ret, ref, c->relation);
+	c->returning = text_take(&ret);
+}
+
+void
+capture_plan(struct capture *c, const struct facts *f,
+    const struct relation *relation)
+{
+	unsigned char random[4];
+	struct text ref = { 0 };
+
+	memset(c, 0, sizeof(*c));
+	c->relation = relation;
+	c->kind = f->kind;
+	c->path = CAPTURE_PLAIN;
+	c->why = obstacle(f, relation);
+	if (c->why == NULL && f->conflict == CONFLICT_UPDATE)
+		c->why = conflict_obstacle(f, relation);
+	if (c->why != NULL)
+		return;
+	c->path = f->conflict == CONFLICT_UPDATE ? CAPTURE_CONFLICT :
+						   CAPTURE_RETURNING;
+	mem_random(random, sizeof(random));
+	text_hex(c->nonce, random, sizeof(random));
+	text_add_ident(&ref, f->target_ref);
+	if (f->kind == STMT_UPDATE)
+		plan_update(c, f, text_str(&ref));
+	else
+		plan_one_side(c, text_str(&ref));
+	c->edit = (struct rewrite_edit){ c->from, c->where, c->returning };
+	text_release(&ref);
+}
+
+void
+capture_release(struct capture *c)
+{
+	free(c->from);
+	free(c->where);
+	free(c->returning);
+	free(c->agent);
+	free(c->before);
+	free(c->after);
+	free(c->names);
+	free(c->key);
+	memset(c, 0, sizeof(*c));
+}
+
+/* --- the rows ------------------------------------------------------------ */
+
+static int
+block_columns(const struct capture *c)
+{
+	int side = (int)c->relation->ncolumns + 2;
+
+	return c->path == CAPTURE_PLAIN ? 0 :
+	    c->kind == STMT_UPDATE	? 2 * side :
+					  side;
+}
+
+/* A star in the agent's own RETURNING also gives the columns of our FROM item;
+ * they are known by their names and are not the agent's. */
+static bool
+is_ours(const struct capture *c, const char *name)
+{
+	char prefix[sizeof("airlock_") + sizeof(c->nonce)];
+
+	if (c->kind != STMT_UPDATE || c->path == CAPTURE_PLAIN)
+		return false;
+	snprintf(prefix, sizeof(prefix), "airlock_%s_", c->nonce);
+	return text_starts_with(name, prefix);
+}
+
+static void
+lay_out_image(struct capture *c, int block)
+{
+	const struct relation *r = c->relation;
+	int side = (int)r->ncolumns + 2;
+
+	c->first_new = c->kind == STMT_DELETE ? -1 : block;
+	c->first_old = c->kind == STMT_DELETE ? block :
+	    c->kind == STMT_UPDATE	      ? block + side :
+						-1;
+	c->before = mem_array(r->ncolumns, sizeof(*c->before));
+	c->after = mem_array(r->ncolumns, sizeof(*c->after));
+	c->names = mem_array(r->ncolumns, sizeof(*c->names));
+	c->key = mem_array(r->ncolumns, sizeof(*c->key));
+	for (size_t i = 0; i < r->ncolumns; i++) {
+		c->names[i] = r->columns[i].name;
+		c->key[i] = r->columns[i].key;
+	}
+}
+
+int
+capture_lay_out(struct capture *c, const PGresult *res, struct err *e)
+{
+	int n = PQnfields(res), ours = block_columns(c);
+
+	if (c->laid_out)
+		return 0;
+	if (n < ours)
+		return err_set(e, ERR_BUG,
+		    "%d columns came where %d were asked for", n, ours);
+	c->agent = mem_array((size_t)(n - ours), sizeof(*c->agent));
+	for (int i = 0; i < n - ours; i++)
+		if (!is_ours(c, PQfname(res, i)))
+			c->agent[c->nagent++] = i;
+	if (c->path != CAPTURE_PLAIN)
+		lay_out_image(c, n - ours);
+	c->laid_out = true;
+	return 0;
+}
+
+static int
+read_side(const struct capture *c, const PGresult *res, int first,
+    struct value *v, struct rowid *id, struct err *e)
+{
+	if (rowid_parse(PQgetvalue(res, 0, first),
+		PQgetvalue(res, 0, first + 1), id, e) == -1)
+		return -1;
+	for (size_t i = 0; i < c->relation->ncolumns; i++) {
+		int col = first + 2 + (int)i;
+
+		v[i].p = PQgetisnull(res, 0, col) ? NULL :
+						    PQgetvalue(res, 0, col);
+		v[i].len = (size_t)PQgetlength(res, 0, col);
+	}
+	return 0;
+}
+
+int
+capture_image(struct capture *c, const PGresult *res, struct image *out,
+    struct err *e)
+{
+	memset(out, 0, sizeof(*out));
+	out->table = c->relation->name;
+	out->op = c->kind == STMT_INSERT ? IMAGE_INSERT :
+	    c->kind == STMT_DELETE	 ? IMAGE_DELETE :
+					   IMAGE_UPDATE;
+	out->ncols = c->relation->ncolumns;
+	out->names = c->names;
+	out->key = c->key;
+	if (c->first_new != -1) {
+		if (read_side(c, res, c->first_new, c->after, &out->is, e) ==
+		    -1)
+			return -1;
+		out->after = c->after;
+	}
+	if (c->first_old != -1) {
+		if (read_side(c, res, c->first_old, c->before, &out->was, e) ==
+		    -1)
+			return -1;
+		out->before = c->before;
+	}
+	return 0;
+}
+
+/* --- before-images by key ------------------------------------------------- */
+
+char *
+capture_lookup_sql(const struct relation *r)
+{
+	struct text t = { 0 }, on = { 0 };
+	int n = 0;
+
+	text_add(&t, "SELECT airlock_s.tableoid, airlock_s.ctid");
+	for (size_t i = 0; i < r->ncolumns; i++)
+		text_addf(&t, ", airlock_s.%s", r->columns[i].quoted);
+	text_addf(&t, " FROM %s AS airlock_s JOIN ROWS FROM (", r->name);
+	for (size_t i = 0; i < r->ncolumns; i++) {
+		if (!r->columns[i].key)
+			continue;
+		n++;
+		text_addf(&t, "%spg_catalog.unnest($%d::pg_catalog.text[]::%s[])",
+		    n > 1 ? ", " : "", n, r->columns[i].type);
+		text_addf(&on, "%sairlock_s.%s = airlock_k.k%d",
+		    n > 1 ? " AND " : "", r->columns[i].quoted, n);
+	}
+	text_add(&t, ") AS airlock_k(");
+	for (int i = 1; i <= n; i++)
+		text_addf(&t, "%sk%d", i > 1 ? ", " : "", i);
+	text_addf(&t, ") ON %s", text_str(&on));
+	text_release(&on);
+	return text_take(&t);
+}
+
+void
+capture_add_item(struct text *array, const struct value *v)
+{
+	text_addc(array, array->len > 0 ? ',' : '{');
+	if (v->p == NULL) {
+		text_add(array, "NULL");
+		return;
+	}
+	text_addc(array, '"');
+	for (size_t i = 0; i < v->len; i++) {
+		if (v->p[i] == '"' || v->p[i] == '\\')
+			text_addc(array, '\\');
+		text_addc(array, v->p[i]);
+	}
+	text_addc(array, '"');
+}

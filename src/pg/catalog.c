@@ -1,0 +1,532 @@
+/* catalog: what the server's catalogs say of the things a statement names */
+#include "pg/catalog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#define RELATIONS_MAX 256
+#define TYPES_MAX     16384
+
+/* clang-format off */
+#define FINGERPRINT \
+	"pg_catalog.md5(pg_catalog.concat_ws('|', c.oid, c.xmin::pg_catalog.text," \
+	" pg_catalog.row_security_active(c.oid)," \
+	" pg_catalog.has_table_privilege(c.oid, 'SELECT')," \
+	" (SELECT pg_catalog.string_agg(a.attnum::pg_catalog.text || ':' ||" \
+	"   a.xmin::pg_catalog.text, ',' ORDER BY a.attnum)" \
+	"  FROM pg_catalog.pg_attribute a" \
+	"  WHERE a.attrelid = c.oid AND a.attnum > 0)," \
+	" (SELECT pg_catalog.string_agg(i.indexrelid::pg_catalog.text || ':' ||" \
+	"   i.xmin::pg_catalog.text, ',' ORDER BY i.indexrelid)" \
+	"  FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid)," \
+	" (SELECT pg_catalog.string_agg(t.oid::pg_catalog.text || ':' ||" \
+	"   t.xmin::pg_catalog.text, ',' ORDER BY t.oid)" \
+	"  FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid)," \
+	" (SELECT pg_catalog.string_agg(w.oid::pg_catalog.text || ':' ||" \
+	"   w.xmin::pg_catalog.text, ',' ORDER BY w.oid)" \
+	"  FROM pg_catalog.pg_rewrite w WHERE w.ev_class = c.oid)))"
+
+static const char relation_sql[] =
+    "SELECT c.oid, pg_catalog.quote_ident(n.nspname) || '.' ||"
+    "  pg_catalog.quote_ident(c.relname), c.relkind, c.relpersistence,"
+    " c.reltuples, c.relkind = 'p' OR c.relam = 2, c.relhassubclass,"
+    " c.relhasrules, pg_catalog.row_security_active(c.oid),"
+    " pg_catalog.has_table_privilege(c.oid, 'SELECT'),"
+    " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid"
+    "  AND NOT t.tgisinternal AND t.tgenabled <> 'D'"
+    "  AND (t.tgtype & 66) <> 0 AND (t.tgtype & 16) <> 0),"
+    " EXISTS (SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid"
+    "  AND i.indisprimary), " FINGERPRINT " "
+    "FROM pg_catalog.pg_class c "
+    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE c.oid = pg_catalog.to_regclass($1)";
+
+/* The key: the primary key, else the first unique index that is immediate,
+ * valid, whole and without expressions or nullable columns. */
+static const char columns_sql[] =
+    "WITH k AS (SELECT i.indkey::pg_catalog.int2[] AS key, i.indnkeyatts AS n"
+    "  FROM pg_catalog.pg_index i"
+    "  WHERE i.indrelid = pg_catalog.to_regclass($1) AND i.indisunique"
+    "   AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL"
+    "   AND i.indexprs IS NULL AND NOT EXISTS ("
+    "    SELECT 1 FROM pg_catalog.pg_attribute a, "
+    "     pg_catalog.generate_series(0, i.indnkeyatts - 1) AS g(j)"
+    "    WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[g.j]"
+    "     AND NOT a.attnotnull)"
+    "  ORDER BY i.indisprimary DESC, i.indexrelid LIMIT 1) "
+    "SELECT a.attname, pg_catalog.quote_ident(a.attname),"
+    " pg_catalog.format_type(a.atttypid, a.atttypmod),"
+    " COALESCE(a.attnum = ANY ((SELECT k.key[0:k.n - 1] FROM k)"
+    "  ::pg_catalog.int2[]), false),"
+    " a.attgenerated <> '' "
+    "FROM pg_catalog.pg_attribute a "
+    "WHERE a.attrelid = pg_catalog.to_regclass($1) AND a.attnum > 0"
+    " AND NOT a.attisdropped ORDER BY a.attnum";
+
+static const char verify_sql[] =
+    "SELECT " FINGERPRINT " FROM pg_catalog.pg_class c "
+    "WHERE c.oid = pg_catalog.to_regclass($1)";
+
+static const char oids_sql[] =
+    "SELECT pg_catalog.array_agg(c.oid)::pg_catalog.text "
+    "FROM pg_catalog.pg_class c "
+    "WHERE c.relnamespace = 11 AND c.relkind = 'r' AND c.oid < 16384";
+
+static const char types_sql[] =
+    "SELECT t.oid, pg_catalog.format_type(t.oid, NULL) "
+    "FROM pg_catalog.pg_type t WHERE t.oid < 16384 AND t.typtype <> 'c'";
+
+static const char learn_sql[] =
+    "SELECT t.oid, pg_catalog.format_type(t.oid, NULL) "
+    "FROM pg_catalog.pg_type t WHERE t.oid = ANY ($1::pg_catalog.oid[])";
+/* clang-format on */
+
+struct entry {
+	TAILQ_ENTRY(entry) next;
+	struct relation r; /* first but for the links: see entry_of */
+	char *key;	   /* the name as asked for, quoted */
+	int uses;
+	bool cached;
+};
+
+struct asker {
+	TAILQ_ENTRY(asker) next;
+	struct catalog *catalog;
+	char *key;
+	struct entry *entry; /* verify */
+	catalog_found *found;
+	catalog_verified *verified;
+	void *arg;
+};
+
+struct type {
+	uint32_t oid;
+	char *name;
+};
+
+struct catalog {
+	struct pool *pool;
+	TAILQ_HEAD(entries_head, entry) entries; /* most recently used first */
+	size_t nentries;
+	TAILQ_HEAD(, asker) askers;
+	char *oids;
+	struct type *types;
+	size_t ntypes;
+};
+
+static struct entry *
+entry_of(struct relation *r)
+{
+	return (struct entry *)(void *)((char *)r - offsetof(struct entry, r));
+}
+
+static void
+entry_free(struct entry *n)
+{
+	for (size_t i = 0; i < n->r.ncolumns; i++) {
+		free(n->r.columns[i].name);
+		free(n->r.columns[i].quoted);
+		free(n->r.columns[i].type);
+	}
+	free(n->r.columns);
+	free(n->r.name);
+	free(n->r.fingerprint);
+	free(n->key);
+	free(n);
+}
+
+/* Out of the cache; freed when nobody uses it any more. */
+static void
+uncache(struct catalog *c, struct entry *n)
+{
+	if (n->cached) {
+		TAILQ_REMOVE(&c->entries, n, next);
+		c->nentries--;
+		n->cached = false;
+	}
+	if (n->uses == 0)
+		entry_free(n);
+}
+
+static struct asker *
+asker_new(struct catalog *c, void *arg)
+{
+	struct asker *a = mem_new(sizeof(*a));
+
+	a->catalog = c;
+	a->arg = arg;
+	TAILQ_INSERT_TAIL(&c->askers, a, next);
+	return a;
+}
+
+static void
+asker_free(struct asker *a)
+{
+	TAILQ_REMOVE(&a->catalog->askers, a, next);
+	free(a->key);
+	free(a);
+}
+
+static bool
+yes(const struct batch *b, int col)
+{
+	const char *v = batch_cell(b, 0, 0, col);
+
+	return v != NULL && v[0] == 't';
+}
+
+static char *
+copy(const struct batch *b, size_t i, int row, int col)
+{
+	const char *v = batch_cell(b, i, row, col);
+
+	return mem_strdup(v != NULL ? v : "");
+}
+
+static struct entry *
+read_relation(const struct batch *b, const char *key)
+{
+	struct entry *n = mem_new(sizeof(*n));
+	struct relation *r = &n->r;
+
+	n->key = mem_strdup(key);
+	r->oid = (uint32_t)strtoul(batch_cell(b, 0, 0, 0), NULL, 10);
+	r->name = copy(b, 0, 0, 1);
+	r->kind = batch_cell(b, 0, 0, 2)[0];
+	r->persistence = batch_cell(b, 0, 0, 3)[0];
+	r->estimate = atof(batch_cell(b, 0, 0, 4));
+	r->heap = yes(b, 5);
+	r->subclass = yes(b, 6);
+	r->rules = yes(b, 7);
+	r->row_security = yes(b, 8);
+	r->readable = yes(b, 9);
+	r->before_update_trigger = yes(b, 10);
+	r->has_primary_key = yes(b, 11);
+	r->fingerprint = copy(b, 0, 0, 12);
+	r->ncolumns = (size_t)batch_ntuples(b, 1);
+	r->columns = mem_array(r->ncolumns, sizeof(*r->columns));
+	for (size_t i = 0; i < r->ncolumns; i++) {
+		const char *key_cell = batch_cell(b, 1, (int)i, 3);
+		const char *gen_cell = batch_cell(b, 1, (int)i, 4);
+
+		r->columns[i].name = copy(b, 1, (int)i, 0);
+		r->columns[i].quoted = copy(b, 1, (int)i, 1);
+		r->columns[i].type = copy(b, 1, (int)i, 2);
+		r->columns[i].key = key_cell != NULL && key_cell[0] == 't';
+		r->columns[i].generated = gen_cell != NULL &&
+		    gen_cell[0] == 't';
+	}
+	return n;
+}
+
+/* Whether the answer is whole: its cells are used without further looks. */
+static int
+check_relation(const struct batch *b, const char *key, struct err *e)
+{
+	if (batch_is_lost(b)) {
+		*e = *batch_err(b);
+		return -1;
+	}
+	if (!batch_is_ok(b))
+		return err_set(e, ERR_DATABASE, "cannot look up %s: %s", key,
+		    result_message(batch_result(b, batch_failed(b))));
+	if (batch_ntuples(b, 0) == 0)
+		return err_set(e, ERR_GONE, "relation %s does not exist", key);
+	for (int i = 0; i < 5; i++)
+		if (batch_cell(b, 0, 0, i) == NULL)
+			return err_set(e, ERR_DATABASE,
+			    "the catalog's answer on %s is not whole", key);
+	return 0;
+}
+
+static void
+looked_up(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct asker *a = arg;
+	struct catalog *c = a->catalog;
+	struct err e = ERR_INIT;
+	struct entry *n;
+	catalog_found *found = a->found;
+	void *found_arg = a->arg;
+
+	if (check_relation(b, a->key, &e) == -1) {
+		asker_free(a);
+		if (found != NULL)
+			found(found_arg, NULL, &e);
+		return;
+	}
+	n = read_relation(b, a->key);
+	asker_free(a);
+	while (c->nentries >= RELATIONS_MAX)
+		uncache(c, TAILQ_LAST(&c->entries, entries_head));
+	TAILQ_INSERT_HEAD(&c->entries, n, next);
+	c->nentries++;
+	n->cached = true;
+	if (found != NULL) {
+		n->uses++;
+		found(found_arg, &n->r, NULL);
+	}
+}
+
+static char *
+key_of(const char *schema, const char *name)
+{
+	struct text t = { 0 };
+
+	if (schema != NULL) {
+		text_add_ident(&t, schema);
+		text_addc(&t, '.');
+	}
+	text_add_ident(&t, name);
+	return text_take(&t);
+}
+
+struct relation *
+catalog_cached(struct catalog *c, const char *schema, const char *name)
+{
+	char *key = key_of(schema, name);
+	struct entry *n;
+
+	TAILQ_FOREACH(n, &c->entries, next)
+		if (strcmp(n->key, key) == 0)
+			break;
+	free(key);
+	if (n == NULL)
+		return NULL;
+	TAILQ_REMOVE(&c->entries, n, next);
+	TAILQ_INSERT_HEAD(&c->entries, n, next);
+	n->uses++;
+	return &n->r;
+}
+
+void
+catalog_relation(struct catalog *c, const char *schema, const char *name,
+    catalog_found *found, void *arg)
+{
+	struct asker *a = asker_new(c, arg);
+	struct batch *b = batch_new();
+	const char *values[1];
+
+	a->key = key_of(schema, name);
+	a->found = found;
+	values[0] = a->key;
+	batch_add(b, relation_sql, 1, values);
+	batch_add(b, columns_sql, 1, values);
+	pool_ask(c->pool, b, looked_up, a);
+}
+
+void
+catalog_release(struct catalog *c, struct relation *r)
+{
+	struct entry *n;
+
+	if (r == NULL)
+		return;
+	n = entry_of(r);
+	n->uses--;
+	if (!n->cached)
+		uncache(c, n);
+}
+
+static void
+verified(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct asker *a = arg;
+	struct catalog *c = a->catalog;
+	struct entry *n = a->entry;
+	struct err e = ERR_INIT;
+	catalog_verified *done = a->verified;
+	void *done_arg = a->arg;
+	const char *now;
+
+	asker_free(a);
+	if (batch_is_lost(b))
+		e = *batch_err(b);
+	else if (!batch_is_ok(b))
+		err_set(&e, ERR_DATABASE, "cannot verify %s: %s", n->r.name,
+		    result_message(batch_result(b, batch_failed(b))));
+	now = batch_is_lost(b) ? NULL : batch_cell(b, 0, 0, 0);
+	if (e.code == ERR_NONE &&
+	    (now == NULL || strcmp(now, n->r.fingerprint) != 0))
+		err_set(&e, ERR_UNFIT, "%s has changed meanwhile", n->r.name);
+	n->uses--;
+	if (e.code == ERR_UNFIT || !n->cached)
+		uncache(c, n);
+	if (done != NULL)
+		done(done_arg, &e);
+}
+
+void
+catalog_verify(struct catalog *c, struct relation *r, catalog_verified *done,
+    void *arg)
+{
+	struct asker *a = asker_new(c, arg);
+	struct batch *b = batch_new();
+	const char *values[1];
+
+	a->entry = entry_of(r);
+	a->entry->uses++;
+	a->verified = done;
+	values[0] = a->entry->key;
+	batch_add(b, verify_sql, 1, values);
+	pool_ask(c->pool, b, verified, a);
+}
+
+void
+catalog_forget(struct catalog *c, const void *arg)
+{
+	struct asker *a;
+
+	TAILQ_FOREACH(a, &c->askers, next)
+		if (a->arg == arg) {
+			a->found = NULL;
+			a->verified = NULL;
+		}
+}
+
+/* --- oids and types ----------------------------------------------------- */
+
+static void
+add_types(struct catalog *c, const struct batch *b, size_t step)
+{
+	for (int i = 0; i < batch_ntuples(b, step); i++) {
+		const char *oid = batch_cell(b, step, i, 0);
+		const char *name = batch_cell(b, step, i, 1);
+
+		if (oid == NULL || name == NULL || c->ntypes >= TYPES_MAX)
+			continue;
+		c->types = mem_grow(c->types, c->ntypes + 1,
+		    sizeof(*c->types));
+		c->types[c->ntypes].oid = (uint32_t)strtoul(oid, NULL, 10);
+		c->types[c->ntypes++].name = mem_strdup(name);
+	}
+}
+
+static void
+forget_types(struct catalog *c)
+{
+	for (size_t i = 0; i < c->ntypes; i++)
+		free(c->types[i].name);
+	free(c->types);
+	c->types = NULL;
+	c->ntypes = 0;
+}
+
+static void
+refreshed(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct catalog *c = arg;
+
+	if (batch_is_lost(b) || !batch_is_ok(b)) {
+		log_warnx("cannot read the system catalogs: no write is taken "
+			  "until the next connection");
+		return;
+	}
+	free(c->oids);
+	c->oids = copy(b, 0, 0, 0);
+	forget_types(c);
+	add_types(c, b, 1);
+}
+
+void
+catalog_refresh(struct catalog *c)
+{
+	struct batch *b = batch_new();
+	struct entry *n;
+
+	while ((n = TAILQ_FIRST(&c->entries)) != NULL)
+		uncache(c, n);
+	batch_add(b, oids_sql, 0, NULL);
+	batch_add(b, types_sql, 0, NULL);
+	pool_ask(c->pool, b, refreshed, c);
+}
+
+const char *
+catalog_oids(const struct catalog *c)
+{
+	return c->oids;
+}
+
+const char *
+catalog_type(struct catalog *c, uint32_t oid)
+{
+	for (size_t i = 0; i < c->ntypes; i++)
+		if (c->types[i].oid == oid)
+			return c->types[i].name;
+	return NULL;
+}
+
+static void
+learned(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct asker *a = arg;
+	struct err e = ERR_INIT;
+	catalog_verified *done = a->verified;
+	void *done_arg = a->arg;
+
+	if (batch_is_lost(b))
+		e = *batch_err(b);
+	else if (batch_is_ok(b))
+		add_types(a->catalog, b, 0);
+	asker_free(a);
+	if (done != NULL)
+		done(done_arg, &e);
+}
+
+void
+catalog_learn_types(struct catalog *c, const uint32_t *oids, size_t n,
+    catalog_verified *done, void *arg)
+{
+	struct asker *a = asker_new(c, arg);
+	struct batch *b = batch_new();
+	struct text t = { 0 };
+	const char *values[1];
+
+	a->verified = done;
+	text_addc(&t, '{');
+	for (size_t i = 0; i < n; i++)
+		text_addf(&t, "%s%u", i > 0 ? "," : "", oids[i]);
+	text_addc(&t, '}');
+	values[0] = text_str(&t);
+	batch_add(b, learn_sql, 1, values);
+	pool_ask(c->pool, b, learned, a);
+	text_release(&t);
+}
+
+struct catalog *
+catalog_new(struct pool *p)
+{
+	struct catalog *c = mem_new(sizeof(*c));
+
+	c->pool = p;
+	TAILQ_INIT(&c->entries);
+	TAILQ_INIT(&c->askers);
+	return c;
+}
+
+void
+catalog_free(struct catalog *c)
+{
+	struct entry *n;
+	struct asker *a;
+
+	if (c == NULL)
+		return;
+	while ((a = TAILQ_FIRST(&c->askers)) != NULL) {
+		pool_forget(c->pool, a);
+		asker_free(a);
+	}
+	while ((n = TAILQ_FIRST(&c->entries)) != NULL) {
+		n->uses = 0;
+		uncache(c, n);
+	}
+	forget_types(c);
+	free(c->oids);
+	free(c);
+}
