@@ -1,4 +1,5 @@
-/* airlock: the operator's command: look at what agents did, commit or undo it */
+/* airlock: the operator's command: look at what agents did, commit or undo it
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +11,6 @@
 #include "base/version.h"
 #include "client.h"
 #include "options.h"
-#include "term.h"
 #include "verbs.h"
 
 /* Rows of a database pass through: no core file, no debugger of the same user,
@@ -51,8 +51,7 @@ main(int argc, char **argv)
 
 	harden();
 	if (options_parse(argc, argv, &o, &e) == -1) {
-		fprintf(stderr, "airlock: %s\n",
-		    term_quote_str(e.text, sizeof(e.text)));
+		fprintf(stderr, "airlock: %s\n", e.text);
 		return CTL_USAGE;
 	}
 	if (o.help) {

@@ -57,8 +57,9 @@ ask_commit(const char *id, uint64_t rows)
 	}
 	fflush(tty);
 	yes = read_line(tty, got, sizeof(got)) &&
-	    (strcmp(got, want) == 0 ||
-		(rows == 0 && (strcmp(got, "Y") == 0 || strcmp(got, "yes") == 0)));
+	      (strcmp(got, want) == 0 ||
+		  (rows == 0 &&
+		      (strcmp(got, "Y") == 0 || strcmp(got, "yes") == 0)));
 	fclose(tty);
 	return yes;
 }

@@ -26,7 +26,7 @@
 /* One connection while it lasts. */
 struct wire {
 	int fd;
-	struct text in;	       /* received */
+	struct text in;        /* received */
 	size_t start, scanned; /* of in: taken; known to hold no newline */
 	char nonce[128];
 };
@@ -146,8 +146,8 @@ address(const char *path, struct sockaddr_un *sun, int *dirfd, struct err *e)
 	if (*dirfd == -1)
 		return err_sys(e, "cannot reach '%.300s'", path);
 	if ((size_t)snprintf(sun->sun_path, sizeof(sun->sun_path),
-		"/proc/self/fd/%d/%s", *dirfd, strrchr(path, '/') + 1) >=
-	    sizeof(sun->sun_path))
+		"/proc/self/fd/%d/%s", *dirfd,
+		strrchr(path, '/') + 1) >= sizeof(sun->sun_path))
 		return err_set(e, ERR_LIMIT, "socket name '%.300s' is too long",
 		    path);
 	return 0;
@@ -218,9 +218,9 @@ next_line(struct wire *w, size_t *len, struct err *e)
 	ssize_t n;
 
 	for (;;) {
-		nl = w->in.len > w->scanned ?
-		    memchr(w->in.s + w->scanned, '\n', w->in.len - w->scanned) :
-		    NULL;
+		nl = w->in.len > w->scanned ? memchr(w->in.s + w->scanned, '\n',
+						  w->in.len - w->scanned)
+		                            : NULL;
 		if (nl != NULL) {
 			*nl = '\0';
 			*len = (size_t)(nl - w->in.s) - w->start;
@@ -238,10 +238,11 @@ next_line(struct wire *w, size_t *len, struct err *e)
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
-			err_sys(e, errno == EAGAIN ? "no answer in time" :
-						     "cannot read");
+			err_sys(e, errno == EAGAIN ? "no answer in time"
+						   : "cannot read");
 		if (n == 0)
-			err_set(e, ERR_GONE, "the daemon closed the connection");
+			err_set(e, ERR_GONE,
+			    "the daemon closed the connection");
 		if (n <= 0)
 			return NULL;
 		text_addn(&w->in, buf, (size_t)n);
@@ -363,7 +364,8 @@ end(json_t *last, struct reply *r)
 		r->ok = last;
 		return;
 	}
-	reply_fail(r, n > CTL_DONE && n <= CTL_DENIED ? (enum ctl_exit)n : CTL_NO,
+	reply_fail(r,
+	    n > CTL_DONE && n <= CTL_DENIED ? (enum ctl_exit)n : CTL_NO,
 	    code != NULL ? code : "NO_CODE", "%s",
 	    error != NULL ? error : "the daemon says no without a reason");
 	json_decref(last);
@@ -407,8 +409,8 @@ client_ask(const struct client *c, enum ctl_verb verb, json_t *args,
 	memset(r, 0, sizeof(*r));
 	if (dial(c, &w, &e) == -1) {
 		reply_fail(r,
-		    errno == EACCES || errno == EPERM ? CTL_DENIED :
-							CTL_UNREACHABLE,
+		    errno == EACCES || errno == EPERM ? CTL_DENIED
+						      : CTL_UNREACHABLE,
 		    "UNREACHABLE", "%s", e.text);
 	} else if (check_owner(c, w.fd, &e) == -1) {
 		reply_fail(r, CTL_DENIED, "WRONG_OWNER", "%s", e.text);
@@ -418,8 +420,8 @@ client_ask(const struct client *c, enum ctl_verb verb, json_t *args,
 	} else {
 		set_timeout(w.fd, c->timeout_s);
 		if (send_request(&w, verb, json_incref(args), &e) == -1)
-			reply_fail(r, e.code == ERR_SYSTEM ? CTL_UNREACHABLE :
-							     CTL_USAGE,
+			reply_fail(r,
+			    e.code == ERR_SYSTEM ? CTL_UNREACHABLE : CTL_USAGE,
 			    "NOT_SENT", "%s", e.text);
 		else
 			read_answer(&w, data, arg, r);

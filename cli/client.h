@@ -15,18 +15,18 @@
 
 /* Where the daemon is and whose it must be. */
 struct client {
-	char *socket;	  /* owned */
-	char *owner_dir;  /* owned: its owner must be the daemon's uid */
-	int timeout_s;	  /* of one line of an answer */
+	char *socket;    /* owned */
+	char *owner_dir; /* owned: its owner must be the daemon's uid */
+	int timeout_s;   /* of one line of an answer */
 };
 
 /* How a request ended. */
 struct reply {
 	enum ctl_exit exit;
-	char code[64];	/* exit is not CTL_DONE: the daemon's reason word, or
-			   UNREACHABLE, WRONG_OWNER, BROKEN_ANSWER */
+	char code[64];    /* exit is not CTL_DONE: the daemon's reason word, or
+	                     UNREACHABLE, WRONG_OWNER, BROKEN_ANSWER */
 	char error[2048]; /* not CTL_DONE: fit for a terminal */
-	json_t *ok;	/* CTL_DONE: the last line; owned */
+	json_t *ok;       /* CTL_DONE: the last line; owned */
 };
 void reply_release(struct reply *r);
 /* Fills a reply that says no. */

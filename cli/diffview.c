@@ -14,8 +14,8 @@ is_plain(const char *p, size_t n)
 	if (n == 0 || (n == 4 && strncmp(p, "NULL", 4) == 0))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		bool blank = p[i] == ' ' && i > 0 && i + 1 < n &&
-		    p[i - 1] != ' ';
+		bool blank =
+		    p[i] == ' ' && i > 0 && i + 1 < n && p[i - 1] != ' ';
 
 		if (!blank && !(p[i] >= 'a' && p[i] <= 'z') &&
 		    !(p[i] >= 'A' && p[i] <= 'Z') &&
@@ -54,8 +54,8 @@ add_window(struct text *out, const json_t *v, size_t start, size_t most)
 	}
 	len = json_string_length(v);
 	start = start < len ? text_utf8_cut(p, len, start) : 0;
-	n = most == 0 ? len - start :
-			text_utf8_cut(p + start, len - start, most);
+	n = most == 0 ? len - start
+	              : text_utf8_cut(p + start, len - start, most);
 	if (start > 0)
 		text_add(out, "...");
 	if (start == 0 && n == len && is_plain(p, len))
@@ -86,7 +86,7 @@ common_prefix(const json_t *a, const json_t *b)
 	if (p == NULL || q == NULL)
 		return 0;
 	while (n < json_string_length(a) && n < json_string_length(b) &&
-	    p[n] == q[n])
+	       p[n] == q[n])
 		n++;
 	return n;
 }
@@ -133,7 +133,7 @@ print_heading(const struct term *t, const json_t *row)
 		if (strcmp(colours[i].op, op) == 0)
 			c = colours[i].colour;
 	text_addf(&line, "%s %s", op, term_member(row, "table", 300));
-	json_object_foreach(key, name, v) {
+	json_object_foreach (key, name, v) {
 		text_add(&line, sep);
 		add_name(&line, name);
 		text_addc(&line, '=');
@@ -174,12 +174,12 @@ diffview_row(const struct term *t, const json_t *row, const char *column)
 	json_t *after = json_object_get(row, "after");
 	/* Without a key only the other columns tell which row it is. */
 	bool all = column != NULL ||
-	    json_object_size(json_object_get(row, "key")) == 0;
+	           json_object_size(json_object_get(row, "key")) == 0;
 	const char *name;
 	json_t *v;
 
 	print_heading(t, row);
-	json_object_foreach(json_is_object(after) ? after : before, name, v) {
+	json_object_foreach (json_is_object(after) ? after : before, name, v) {
 		json_t *was = json_object_get(before, name);
 		json_t *is = json_object_get(after, name);
 
@@ -191,8 +191,9 @@ diffview_row(const struct term *t, const json_t *row, const char *column)
 	}
 	if (!json_is_object(after))
 		return;
-	/* Both images have the same columns; where they do not, hide nothing. */
-	json_object_foreach(before, name, v)
+	/* Both images have the same columns; where they do not, hide nothing.
+	 */
+	json_object_foreach (before, name, v)
 		if (json_object_get(after, name) == NULL)
 			print_column(t, name, v, NULL, DIFFVIEW_VALUE_MAX);
 }

@@ -17,7 +17,7 @@ struct option_row {
 	const char *name;
 	char letter; /* 0: none */
 	enum kind kind;
-	size_t at;	/* in struct options */
+	size_t at;      /* in struct options */
 	unsigned verbs; /* with which it may stand */
 	const char *value, *help;
 };
@@ -156,7 +156,7 @@ static int
 set(struct options *out, const struct option_row *o, const char *value,
     struct err *e)
 {
-	char *at = (char *)out + o->at;
+	char *at = (char *)out + o->at, quoted[64];
 	long long n;
 
 	switch (o->kind) {
@@ -167,7 +167,8 @@ set(struct options *out, const struct option_row *o, const char *value,
 		memcpy(at, &value, sizeof(value));
 		return 0;
 	case NUMBER:
-		if (text_to_long(value, 0, LONG_MAX / 2, &n, e) == -1)
+		text_quote_into(quoted, sizeof(quoted), value, strlen(value));
+		if (text_to_long(quoted, 0, LONG_MAX / 2, &n, e) == -1)
 			return err_wrap(e, "option '%s'", o->name);
 		memcpy(at, &(long){ (long)n }, sizeof(long));
 		return 0;
@@ -177,8 +178,8 @@ set(struct options *out, const struct option_row *o, const char *value,
 
 /* One option at argv[*i]; steps over its value. */
 static int
-take_option(int argc, char **argv, int *i, struct options *out,
-    unsigned *needs, struct err *e)
+take_option(int argc, char **argv, int *i, struct options *out, unsigned *needs,
+    struct err *e)
 {
 	const char *word = argv[*i], *value = strchr(word, '=');
 	const struct option_row *o = find(word);
@@ -218,8 +219,8 @@ take_word(const char *word, int *nwords, struct options *out, struct err *e)
 		out->arg = word;
 		return 0;
 	}
-	return err_set(e, ERR_INPUT, "'%s' is one word too many for %s",
-	    word, ctl_verbs[out->verb].name);
+	return err_set(e, ERR_INPUT, "'%s' is one word too many for %s", word,
+	    ctl_verbs[out->verb].name);
 }
 
 static bool
@@ -249,6 +250,9 @@ check(const struct options *o, unsigned given, struct err *e)
 	if (o->verify && o->follow)
 		return err_set(e, ERR_INPUT,
 		    "--verify and --follow do not go together");
+	if (o->json && o->column != NULL)
+		return err_set(e, ERR_INPUT,
+		    "--json and --column do not go together");
 	return 0;
 }
 
@@ -267,7 +271,7 @@ options_parse(int argc, char **argv, struct options *out, struct err *e)
 		if (!words_only && strcmp(argv[i], "--") == 0) {
 			words_only = true;
 		} else if (!words_only && argv[i][0] == '-' &&
-		    argv[i][1] != '\0') {
+			   argv[i][1] != '\0') {
 			if (take_option(argc, argv, &i, out, &given, e) == -1)
 				return -1;
 		} else if (take_word(argv[i], &nwords, out, e) == -1) {

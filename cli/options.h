@@ -13,17 +13,17 @@ struct options {
 	const char *state_dir, *socket;
 	bool json, help, version;
 	const char *table, *column, *export; /* show */
-	long offset, limit;		     /* show, log; -1: not given */
-	const char *reason;		     /* rollback */
-	bool follow, verify;		     /* log */
-	const char *change;		     /* log */
+	long offset, limit;                  /* show, log; -1: not given */
+	const char *reason;                  /* rollback */
+	bool follow, verify;                 /* log */
+	const char *change;                  /* log */
 	enum ctl_verb verb; /* CTL_NVERBS: none, then help or version is set */
 	const char *arg;    /* the change of show, commit, rollback */
 };
 
-/* ERR_INPUT names the bad word and lists the possible ones. */
-int options_parse(int argc, char **argv, struct options *out, struct err *e)
-    MUST_CHECK;
+/* ERR_INPUT names the bad word, quoted, and lists the possible ones. */
+int options_parse(int argc, char **argv, struct options *out,
+    struct err *e) MUST_CHECK;
 /* The whole usage: verbs from ctl_verbs, options from the table. */
 void options_help(FILE *out);
 

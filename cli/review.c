@@ -36,12 +36,13 @@ review_is_pending(const json_t *header)
 uint64_t
 review_changed(const json_t *header)
 {
-	static const char *const counts[] = { "inserted", "updated", "deleted" };
+	static const char *const counts[] = { "inserted", "updated",
+		"deleted" };
 	json_t *tables = json_object_get(header, "tables"), *t;
 	uint64_t sum = 0;
 	size_t i;
 
-	json_array_foreach(tables, i, t)
+	json_array_foreach (tables, i, t)
 		for (size_t k = 0; k < 3; k++) {
 			json_int_t n =
 			    json_integer_value(json_object_get(t, counts[k]));
@@ -55,7 +56,7 @@ static bool
 is_digest(const char *s)
 {
 	return s != NULL && strlen(s) == DIGEST_HEX_SIZE - 1 &&
-	    strspn(s, "0123456789abcdef") == DIGEST_HEX_SIZE - 1;
+	       strspn(s, "0123456789abcdef") == DIGEST_HEX_SIZE - 1;
 }
 
 static bool
@@ -65,7 +66,8 @@ take_header(struct fetch *f, json_t *header)
 	const char *d = json_string_value(json_object_get(header, "digest"));
 
 	if (!json_is_object(header) || id == NULL || strcmp(id, f->id) != 0) {
-		err_set(&f->e, ERR_INPUT, "the daemon answers for another change");
+		err_set(&f->e, ERR_INPUT,
+		    "the daemon answers for another change");
 		return false;
 	}
 	if (is_digest(d))
@@ -84,7 +86,6 @@ take_row(struct fetch *f, const json_t *row)
 {
 	unsigned char hash[DIGEST_SIZE];
 
-	digest_reset(f->hash);
 	if (image_hash_json(row, f->hash, hash, &f->e) == -1 ||
 	    seal_add(f->seal, hash, &f->e) == -1)
 		return false;
@@ -98,8 +99,8 @@ take(void *arg, json_t *data)
 {
 	struct fetch *f = arg;
 
-	return f->out->header == NULL ? take_header(f, data) :
-					take_row(f, data);
+	return f->out->header == NULL ? take_header(f, data)
+	                              : take_row(f, data);
 }
 
 static json_t *

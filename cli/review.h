@@ -11,17 +11,18 @@
 
 /* Which rows the daemon is asked for. */
 struct window {
-	const char *table; /* NULL: all */
+	const char *table;  /* NULL: all */
 	long offset, limit; /* -1: from the first, to the last */
 };
 
 /* What came.  header is owned. */
 struct review {
 	json_t *header;
-	uint64_t rows;	   /* received */
-	uint64_t total;	   /* that the change has, as the daemon says */
-	bool complete;	   /* all rows came, so digest is recomputed from them */
-	char digest[DIGEST_HEX_SIZE]; /* "" where the change has none any more */
+	uint64_t rows;  /* received */
+	uint64_t total; /* that the change has, as the daemon says */
+	bool complete;  /* all rows came, so digest is recomputed from them */
+	char
+	    digest[DIGEST_HEX_SIZE]; /* "" where the change has none any more */
 };
 void review_release(struct review *r);
 

@@ -22,15 +22,19 @@ term_init(struct term *t, FILE *out)
 	if (!isatty(fileno(out)))
 		return;
 	t->coloured = (no == NULL || no[0] == '\0') && term != NULL &&
-	    strcmp(term, "dumb") != 0;
+	              strcmp(term, "dumb") != 0;
 	t->width = 80;
 	if (ioctl(fileno(out), TIOCGWINSZ, &ws) == 0 && ws.ws_col != 0)
 		t->width = ws.ws_col > WIDTH_MIN ? ws.ws_col : WIDTH_MIN;
 }
 
 static const char *const codes[] = {
-	[PLAIN] = "",	       [BOLD] = "\033[1m",    [RED] = "\033[31m",
-	[GREEN] = "\033[32m",  [YELLOW] = "\033[33m", [DIM] = "\033[2m",
+	[PLAIN] = "",
+	[BOLD] = "\033[1m",
+	[RED] = "\033[31m",
+	[GREEN] = "\033[32m",
+	[YELLOW] = "\033[33m",
+	[DIM] = "\033[2m",
 };
 
 /* How many bytes of quoted text fit into `room` columns.  What is not ASCII is
@@ -61,10 +65,11 @@ term_line(const struct term *t, enum colour c, const char *prefix,
 	bool paint = t->coloured && c != PLAIN;
 
 	for (bool first = true; first || *text != '\0'; first = false) {
-		n = t->width == 0 ? strlen(text) :
-				    fitting(text, t->width - 1 -
-					    (indent < t->width / 2 ? indent :
-								     0));
+		n = t->width == 0
+		        ? strlen(text)
+		        : fitting(text,
+			      t->width - 1 -
+				  (indent < t->width / 2 ? indent : 0));
 		fprintf(t->out, "%*s%s%.*s%s\n", first ? 0 : (int)indent,
 		    first ? prefix : "", paint ? codes[c] : "", (int)n, text,
 		    paint ? "\033[0m" : "");
@@ -153,8 +158,9 @@ term_member(const json_t *j, const char *name, size_t most)
 char *
 term_json_text(const json_t *j)
 {
-	char *dump = json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII |
-	    JSON_ENCODE_ANY), *p;
+	char *dump = json_dumps(j,
+		 JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY),
+	     *p;
 	struct text t = { 0 };
 
 	if (dump == NULL)

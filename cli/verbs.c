@@ -97,7 +97,7 @@ refuse_part(struct run *run, const char *hex, size_t len)
 		return verb_refused(run, &r);
 	}
 	reply_release(&r);
-	json_array_foreach(list, i, one) {
+	json_array_foreach (list, i, one) {
 		id = json_string_value(json_object_get(one, "id"));
 		if (id == NULL || strlen(id) != 14 ||
 		    strncmp(id + 4, hex, len) != 0)
@@ -107,11 +107,12 @@ refuse_part(struct run *run, const char *hex, size_t len)
 		n++;
 	}
 	if (n == 0)
-		verb_say(run, CTL_NO, "no pending change begins with '%s'", word);
+		verb_say(run, CTL_NO, "no pending change begins with '%s'",
+		    word);
 	else if (n == 1)
 		verb_say(run, CTL_NO,
-		    "'%s' is part of an id; a change is named in full: %s", word,
-		    last);
+		    "'%s' is part of an id; a change is named in full: %s",
+		    word, last);
 	else
 		verb_say(run, CTL_NO,
 		    "'%s' is ambiguous: it fits %zu pending changes; a change "
@@ -225,7 +226,8 @@ static_assert(sizeof(verbs) / sizeof(verbs[0]) == CTL_NVERBS,
 enum ctl_exit
 verb_run(const struct options *o, const struct client *c)
 {
-	struct run run = { .o = o, .client = c,
+	struct run run = { .o = o,
+		.client = c,
 		.w = o->json ? &writer_json : &writer_text };
 
 	term_init(&run.out, stdout);

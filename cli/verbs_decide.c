@@ -53,8 +53,10 @@ static void
 show_moved(struct run *run, const char *id, const json_t *was)
 {
 	struct window w = { NULL, -1, -1 };
-	struct page page = { .w = writer_text.one, .term = run->talk,
-		.brief = true, .show = MOVED_SHOWN };
+	struct page page = { .w = writer_text.one,
+		.term = run->talk,
+		.brief = true,
+		.show = MOVED_SHOWN };
 	struct review review;
 	struct reply r;
 
@@ -104,7 +106,7 @@ is_high(const json_t *header)
 	const char *risk = json_string_value(json_object_get(header, "risk"));
 
 	return risk == NULL ||
-	    (strcmp(risk, "low") != 0 && strcmp(risk, "medium") != 0);
+	       (strcmp(risk, "low") != 0 && strcmp(risk, "medium") != 0);
 }
 
 /* What was fetched is shown, its digest is known to be that of its rows. */
@@ -132,7 +134,8 @@ enum ctl_exit
 verb_commit(struct run *run)
 {
 	struct window w = { NULL, -1, -1 };
-	struct page page = { .w = writer_text.one, .term = run->out,
+	struct page page = { .w = writer_text.one,
+		.term = run->out,
 		.show = UINT64_MAX };
 	char id[15], digest[65];
 	struct review review;
@@ -170,9 +173,8 @@ verb_rollback(struct run *run)
 
 	if (!verb_change(run, id, digest, &code))
 		return code;
-	if (reason != NULL &&
-	    (strlen(reason) > REASON_MAX ||
-		!text_is_utf8(reason, strlen(reason))))
+	if (reason != NULL && (strlen(reason) > REASON_MAX ||
+				  !text_is_utf8(reason, strlen(reason))))
 		return verb_say(run, CTL_USAGE,
 		    "a reason is UTF-8 text of at most %d bytes", REASON_MAX);
 	args = json_pack("{s:s}", "change", id);

@@ -26,8 +26,8 @@ list_one(struct run *run, struct page *page, const char *id)
 
 	page->show = PENDING_SHOWN;
 	if (verb_fetch(run, id, &w, page, &review, &r) != CTL_DONE)
-		code = strcmp(r.code, "NOT_FOUND") == 0 ? CTL_DONE :
-							  verb_refused(run, &r);
+		code = strcmp(r.code, "NOT_FOUND") == 0 ? CTL_DONE
+		                                        : verb_refused(run, &r);
 	reply_release(&r);
 	review_release(&review);
 	return code;
@@ -37,7 +37,8 @@ enum ctl_exit
 verb_pending(struct run *run)
 {
 	json_t *list = json_array(), *one;
-	struct page page = { .w = run->w->list, .term = run->out,
+	struct page page = { .w = run->w->list,
+		.term = run->out,
 		.brief = true };
 	enum ctl_exit worst = CTL_DONE, code;
 	struct reply r;
@@ -50,7 +51,7 @@ verb_pending(struct run *run)
 	}
 	reply_release(&r);
 	page.w->begin(&page);
-	json_array_foreach(list, i, one) {
+	json_array_foreach (list, i, one) {
 		const char *id = json_string_value(json_object_get(one, "id"));
 
 		if (id == NULL)
@@ -69,8 +70,8 @@ verb_pending(struct run *run)
 static FILE *
 create(struct run *run, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	    0600);
+	int fd = open(path,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	FILE *f = fd == -1 ? NULL : fdopen(fd, "w");
 
 	if (f == NULL)
@@ -79,34 +80,26 @@ create(struct run *run, const char *path)
 	return f;
 }
 
-static enum ctl_exit
-export(struct run *run, const char *id)
-{
+static enum ctl_exit export(struct run *run, const char *id) {
 	const char *path = run->o->export;
 	struct window w = { run->o->table, run->o->offset, run->o->limit };
 	struct page page = { .w = writer_json.one, .show = UINT64_MAX };
-	struct review review;
-	struct reply r;
-	bool good;
+	struct review review; struct reply r; bool good;
 
 	page.term.out = create(run, path);
-	if (page.term.out == NULL)
-		return CTL_NO;
+	if (page.term.out == NULL) return CTL_NO;
 	good = verb_fetch(run, id, &w, &page, &review, &r) == CTL_DONE;
-	if (ferror(page.term.out) | (fclose(page.term.out) != 0) && good) {
-		good = false;
-		reply_fail(&r, CTL_NO, "NOT_WRITTEN", "cannot write '%s'", path);
-	}
-	if (good)
-		verb_say(run, CTL_DONE, "wrote %" PRIu64 " rows of %s to '%s'",
-		    review.rows, id, term_quote_str(path, 300));
-	else
-		unlink(path);
-	review_release(&review);
-	if (!good)
-		return verb_refused(run, &r);
-	reply_release(&r);
-	return CTL_DONE;
+	if (ferror(page.term.out) | (fclose(page.term.out) != 0) && good){
+	    good = false;
+	    reply_fail(&r, CTL_NO, "NOT_WRITTEN", "cannot write '%s'", path); }
+if (good) verb_say(run, CTL_DONE, "wrote %" PRIu64 " rows of %s to '%s'",
+    review.rows, id, term_quote_str(path, 300));
+else unlink(path);
+review_release(&review);
+if (!good)
+	return verb_refused(run, &r);
+reply_release(&r);
+return CTL_DONE;
 }
 
 /* For people all rows are fetched and checked, and a page of them is shown; a
@@ -116,8 +109,10 @@ verb_show(struct run *run)
 {
 	const struct options *o = run->o;
 	struct window w = { NULL, -1, -1 };
-	struct page page = { .w = run->w->one, .term = run->out,
-		.show = UINT64_MAX, .column = o->column };
+	struct page page = { .w = run->w->one,
+		.term = run->out,
+		.show = UINT64_MAX,
+		.column = o->column };
 	char id[15], digest[65];
 	struct review review;
 	enum ctl_exit code;
@@ -239,13 +234,14 @@ verb_log(struct run *run)
 	if (o->change != NULL &&
 	    (ctl_parse_change(o->change, id, digest, &e) == -1 ||
 		digest[0] != '\0'))
-		return verb_say(run, CTL_USAGE, "'%s' is not the id of a change",
+		return verb_say(run, CTL_USAGE,
+		    "'%s' is not the id of a change",
 		    term_quote_str(o->change, 100));
 	if (o->verify)
 		return verify(run);
 	if (o->limit >= 0) {
-		t.size = o->limit < LOG_TAIL_MAX ? (size_t)o->limit :
-						   LOG_TAIL_MAX;
+		t.size =
+		    o->limit < LOG_TAIL_MAX ? (size_t)o->limit : LOG_TAIL_MAX;
 		t.kept = mem_array(t.size + 1, sizeof(t.kept[0]));
 	}
 	ask_log(run, &t, o->limit, &r);

@@ -11,8 +11,7 @@ page_takes(struct page *p, const json_t *row)
 {
 	const char *table = json_string_value(json_object_get(row, "table"));
 
-	if (p->table != NULL &&
-	    (table == NULL || strcmp(table, p->table) != 0))
+	if (p->table != NULL && (table == NULL || strcmp(table, p->table) != 0))
 		return false;
 	if (p->seen++ < p->skip || p->shown >= p->show)
 		return false;
@@ -71,17 +70,17 @@ compare_statements(const struct term *t, const json_t *was, const json_t *is)
 }
 
 static const json_t *
-table_named(const json_t *header, const char *name)
+table_like(const json_t *header, const json_t *like)
 {
 	json_t *tables = json_object_get(header, "tables"), *t;
-	const char *s;
 	size_t i;
 
-	json_array_foreach(tables, i, t) {
-		s = json_string_value(json_object_get(t, "table"));
-		if (s != NULL && strcmp(s, name) == 0)
+	json_array_foreach (tables, i, t)
+		if (json_equal(json_object_get(t, "table"),
+			json_object_get(like, "table")) &&
+		    json_equal(json_object_get(t, "collateral"),
+			json_object_get(like, "collateral")))
 			return t;
-	}
 	return NULL;
 }
 
@@ -94,11 +93,8 @@ compare_tables(const struct term *t, const json_t *was, const json_t *is,
 	bool same = true;
 	size_t i;
 
-	json_array_foreach(tables, i, now) {
-		const char *name =
-		    json_string_value(json_object_get(now, "table"));
-		const json_t *then =
-		    name != NULL ? table_named(was, name) : NULL;
+	json_array_foreach (tables, i, now) {
+		const json_t *then = table_like(was, now);
 
 		if (missing_only ? then != NULL : json_equal(then, now))
 			continue;
@@ -137,9 +133,9 @@ writer_summary(const struct term *t, const json_t *header)
 	text_addf(&line, "%s: in all %" PRIu64 " rows change, risk %s%s",
 	    term_member(header, "id", 64), review_changed(header),
 	    term_member(header, "risk", 32),
-	    json_is_true(json_object_get(header, "complete")) ?
-		"" :
-		", INCOMPLETE: not all that changed could be shown");
+	    json_is_true(json_object_get(header, "complete"))
+		? ""
+		: ", INCOMPLETE: not all that changed could be shown");
 	term_line(t, high ? RED : BOLD, "", text_str(&line));
 	text_release(&line);
 }

@@ -15,11 +15,11 @@ struct change_writer;
 struct page {
 	const struct change_writer *w;
 	struct term term;
-	bool brief;	    /* one of several: long SQL is cut */
+	bool brief;         /* one of several: long SQL is cut */
 	const char *table;  /* only its rows are shown; NULL: all */
 	const char *column; /* only this one; NULL: all */
-	uint64_t skip;	    /* rows not shown before the first one shown */
-	uint64_t show;	    /* at most so many */
+	uint64_t skip;      /* rows not shown before the first one shown */
+	uint64_t show;      /* at most so many */
 	uint64_t seen, shown, listed;
 };
 

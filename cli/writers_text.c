@@ -1,5 +1,7 @@
 /* writers_text: answers for people; every foreign byte goes through term */
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,9 +12,8 @@
 
 #define BRIEF_SQL 2000 /* bytes of SQL shown in a list */
 
-static void
-line(const struct term *t, enum colour c, const char *prefix, const char *fmt,
-    ...) PRINTF_LIKE(4, 5);
+static void line(const struct term *t, enum colour c, const char *prefix,
+    const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 static void
 line(const struct term *t, enum colour c, const char *prefix, const char *fmt,
@@ -36,9 +37,9 @@ risk_colour(const json_t *header)
 {
 	const char *risk = json_string_value(json_object_get(header, "risk"));
 
-	return risk != NULL && strcmp(risk, "low") == 0 ? GREEN :
-	    risk != NULL && strcmp(risk, "medium") == 0 ? YELLOW :
-							   RED;
+	return risk != NULL && strcmp(risk, "low") == 0      ? GREEN
+	       : risk != NULL && strcmp(risk, "medium") == 0 ? YELLOW
+	                                                     : RED;
 }
 
 static void
@@ -49,7 +50,7 @@ print_reasons(const struct term *t, const json_t *header)
 
 	line(t, risk_colour(header), "  ", "risk %s",
 	    term_member(header, "risk", 32));
-	json_array_foreach(reasons, i, r)
+	json_array_foreach (reasons, i, r)
 		line(t, PLAIN, "    ", "%s: %s", term_member(r, "code", 64),
 		    term_member(r, "text", 1000));
 }
@@ -62,7 +63,8 @@ parse_time(const json_t *j)
 	struct tm tm = { 0 };
 	const char *rest;
 
-	if (s == NULL || (rest = strptime(s, "%Y-%m-%dT%H:%M:%S", &tm)) == NULL ||
+	if (s == NULL ||
+	    (rest = strptime(s, "%Y-%m-%dT%H:%M:%S", &tm)) == NULL ||
 	    (*rest != '.' && *rest != 'Z'))
 		return -1;
 	return (int64_t)timegm(&tm) * 1000;
@@ -110,7 +112,7 @@ print_params(const struct term *t, const json_t *params)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach(params, i, v) {
+	json_array_foreach (params, i, v) {
 		text_reset(&s);
 		text_addf(&s, "$%zu = ", i + 1);
 		diffview_value(&s, v, 400);
@@ -125,7 +127,7 @@ print_statements(const struct page *p, const json_t *header)
 	json_t *list = json_object_get(header, "statements"), *one;
 	size_t i;
 
-	json_array_foreach(list, i, one) {
+	json_array_foreach (list, i, one) {
 		json_t *sql = json_object_get(one, "sql");
 		size_t len = json_string_length(sql), n = len;
 
@@ -155,34 +157,50 @@ is_true(const json_t *j, const char *name)
 	return json_is_true(json_object_get(j, name));
 }
 
+/* "; rows 4 -> 5", where they are known. */
+static void
+add_sizes(struct text *out, const json_t *table)
+{
+	const char *about = is_true(table, "rows_estimated") ? "about " : "";
+
+	if (!json_is_integer(json_object_get(table, "rows_before")) ||
+	    !json_is_integer(json_object_get(table, "rows_after"))) {
+		text_add(out, "; rows not counted");
+		return;
+	}
+	text_addf(out,
+	    "; rows %s%" JSON_INTEGER_FORMAT " -> %s%" JSON_INTEGER_FORMAT,
+	    about, number(table, "rows_before"), about,
+	    number(table, "rows_after"));
+}
+
 static void
 print_tables(const struct term *t, const json_t *header)
 {
 	json_t *tables = json_object_get(header, "tables"), *one;
+	struct text s = { 0 };
 	size_t i;
 
-	json_array_foreach(tables, i, one) {
-		const char *about = is_true(one, "rows_estimated") ? "about " :
-								     "";
-
-		line(t, BOLD, "  ",
+	json_array_foreach (tables, i, one) {
+		text_reset(&s);
+		text_addf(&s,
 		    "%s: %" JSON_INTEGER_FORMAT " inserted, "
 		    "%" JSON_INTEGER_FORMAT " updated, "
 		    "%" JSON_INTEGER_FORMAT " deleted, "
-		    "%" JSON_INTEGER_FORMAT " matched but unchanged; "
-		    "rows %s%" JSON_INTEGER_FORMAT " -> %s%" JSON_INTEGER_FORMAT
-		    "%s%s",
+		    "%" JSON_INTEGER_FORMAT " matched but unchanged",
 		    term_member(one, "table", 300), number(one, "inserted"),
 		    number(one, "updated"), number(one, "deleted"),
-		    number(one, "unchanged"), about, number(one, "rows_before"),
-		    about, number(one, "rows_after"),
-		    is_true(one, "collateral") ?
-			"; collateral: the statement does not name it" :
-			"",
-		    json_is_false(json_object_get(one, "complete")) ?
-			"; INCOMPLETE: its rows are not all below" :
-			"");
+		    number(one, "unchanged"));
+		add_sizes(&s, one);
+		if (is_true(one, "collateral"))
+			text_add(&s,
+			    "; collateral: the statement does not name it");
+		if (json_is_false(json_object_get(one, "complete")))
+			text_add(&s,
+			    "; INCOMPLETE: its rows are not all below");
+		term_line(t, BOLD, "  ", text_str(&s));
 	}
+	text_release(&s);
 }
 
 static void
@@ -191,8 +209,10 @@ print_extras(const struct term *t, const json_t *header)
 	json_t *effects = json_object_get(header, "effects"), *one;
 	size_t i;
 
-	json_array_foreach(effects, i, one)
-		line(t, YELLOW, "  ", "effect: %s", term_quote(one, 400));
+	json_array_foreach (effects, i, one)
+		line(t, YELLOW, "  ", "effect %s: %s",
+		    term_member(one, "code", 64),
+		    term_member(one, "text", 1000));
 	if (json_object_get(header, "complete") != NULL &&
 	    !is_true(header, "complete"))
 		line(t, RED, "  ",
@@ -213,8 +233,10 @@ print_header(struct page *p, const json_t *header)
 	    term_member(header, "agent", 64),
 	    term_member(header, "database", 64));
 	if (json_is_string(intent))
-		line(t, PLAIN, "  ", "agent says: %s", term_quote(intent, 1000));
-	if (!review_is_pending(header) && json_object_get(header, "why") != NULL)
+		line(t, PLAIN, "  ", "agent says: %s",
+		    term_quote(intent, 1000));
+	if (!review_is_pending(header) &&
+	    json_object_get(header, "why") != NULL)
 		line(t, PLAIN, "  ", "why: %s%s%s",
 		    term_member(header, "why", 64),
 		    json_object_get(header, "reason") != NULL ? ", " : "",
@@ -289,13 +311,13 @@ status(const struct term *t, const json_t *j)
 	json_t *v, *one;
 	size_t i;
 
-	json_object_foreach((json_t *)(uintptr_t)j, name, v) {
+	json_object_foreach ((json_t *)(uintptr_t)j, name, v) {
 		if (!json_is_array(v)) {
 			line(t, PLAIN, "", "%s: %s", term_quote_str(name, 64),
 			    term_quote(v, 1000));
 			continue;
 		}
-		json_array_foreach(v, i, one)
+		json_array_foreach (v, i, one)
 			line(t, PLAIN, "", "%s: %s", term_quote_str(name, 64),
 			    term_quote(one, 1000));
 	}
@@ -309,7 +331,7 @@ agents(const struct term *t, const json_t *list)
 
 	fprintf(t->out, "%-32s %-8s %6s %8s\n", "AGENT", "ACCESS", "CALLS",
 	    "PENDING");
-	json_array_foreach(list, i, a)
+	json_array_foreach (list, i, a)
 		fprintf(t->out, "%-32s %-8s %6s %8s\n",
 		    term_member(a, "name", 32), term_member(a, "access", 16),
 		    term_member(a, "calls", 16), term_member(a, "pending", 16));
@@ -341,7 +363,8 @@ first_of(const json_t *j, const char *const *names)
 static void
 record(const struct term *t, const json_t *rec)
 {
-	static const char *const change[] = { "change", "change_id", "id", NULL };
+	static const char *const change[] = { "change", "change_id", "id",
+		NULL };
 	static const char *const who[] = { "operator", "agent", NULL };
 	struct text s = { 0 };
 	const char *name;
@@ -350,7 +373,7 @@ record(const struct term *t, const json_t *rec)
 	text_addf(&s, "%s %-12s %-14s %-12s", term_member(rec, "at", 40),
 	    term_member(rec, "kind", 32), first_of(rec, change),
 	    first_of(rec, who));
-	json_object_foreach((json_t *)(uintptr_t)rec, name, v) {
+	json_object_foreach ((json_t *)(uintptr_t)rec, name, v) {
 		if (is_told_apart(name) || json_is_null(v))
 			continue;
 		text_addf(&s, " %s=", term_quote_str(name, 32));
@@ -366,8 +389,9 @@ record(const struct term *t, const json_t *rec)
 static void
 verified(const struct term *t, const json_t *ok)
 {
-	fprintf(t->out, "the journal is whole: %" JSON_INTEGER_FORMAT
-		" records, each with the hash of the one before\n",
+	fprintf(t->out,
+	    "the journal is whole: %" JSON_INTEGER_FORMAT
+	    " records, each with the hash of the one before\n",
 	    number(ok, "records"));
 }
 
@@ -377,8 +401,8 @@ decided(const struct term *t, const json_t *change)
 	line(t, BOLD, "", "%s %s: %" PRIu64 " rows%s%s",
 	    term_member(change, "status", 32), term_member(change, "id", 64),
 	    review_changed(change),
-	    json_is_string(json_object_get(change, "reason")) ? ", reason: " :
-								"",
+	    json_is_string(json_object_get(change, "reason")) ? ", reason: "
+							      : "",
 	    term_member(change, "reason", 1000));
 }
 

@@ -1,4 +1,5 @@
-/* control: the operator's socket: who calls, what they may, one verb at a time */
+/* control: the operator's socket: who calls, what they may, one verb at a time
+ */
 #include "front/control.h"
 
 #include <pwd.h>
@@ -35,8 +36,9 @@ struct conn {
 	struct lines *lines;
 	struct peer peer;
 	struct operator_peer who;
-	struct verb *verb;  /* under way, or NULL */
-	struct event *turn; /* the next piece of a stream, or idle for too long */
+	struct verb *verb; /* under way, or NULL */
+	struct event
+	    *turn; /* the next piece of a stream, or idle for too long */
 	char nonce[2 * NONCE_BYTES + 1];
 };
 
@@ -95,13 +97,15 @@ identify(struct conn *c, int fd)
 	const struct gate_options *o = gate_get_options(c->control->gate);
 	const struct operator_options *found = match_operator(o, fd, &c->peer);
 
-	c->who = (struct operator_peer){ .name = "nobody", .uid = c->peer.uid,
-		.pid = c->peer.pid, .role = ROLE_NONE };
+	c->who = (struct operator_peer){ .name = "nobody",
+		.uid = c->peer.uid,
+		.pid = c->peer.pid,
+		.role = ROLE_NONE };
 	if (found != NULL) {
 		c->who.name = found->name;
 		c->who.role = found->role;
 	} else if (o->noperators == 0 &&
-	    (c->peer.uid == 0 || c->peer.uid == geteuid())) {
+		   (c->peer.uid == 0 || c->peer.uid == geteuid())) {
 		c->who.name = c->peer.uid == 0 ? "root" : c->control->own_name;
 		c->who.role = ROLE_ADMIN;
 	}
@@ -130,7 +134,8 @@ record_denial(struct conn *c, const char *verb, const char *why)
 	    "uid", (json_int_t)c->peer.uid, "pid", (json_int_t)c->peer.pid,
 	    "operator", c->who.name, "verb", verb, "why", why);
 	if (rec != NULL && t->unwritten > 0)
-		json_object_set_new(rec, "unwritten", json_integer(t->unwritten));
+		json_object_set_new(rec, "unwritten",
+		    json_integer(t->unwritten));
 	if (rec != NULL && gate_record(t->gate, rec, true))
 		t->unwritten = 0;
 }
@@ -149,7 +154,7 @@ is_trusted(struct conn *c, pid_t sender, struct err *e)
 	struct guard *g = gate_guard(c->control->gate);
 
 	return !guard_applies_to(g, c->peer.uid) ||
-	    guard_check(g, &c->peer, sender, e) == 0;
+	       guard_check(g, &c->peer, sender, e) == 0;
 }
 
 /* The one place where a role is looked at.  *bare: the peer may have no more
@@ -162,7 +167,7 @@ may(struct conn *c, enum ctl_verb verb, pid_t sender, bool *bare)
 	char why[512];
 
 	*bare = verb == CTL_STATUS &&
-	    (c->who.role < ROLE_VIEW || !is_trusted(c, sender, &e));
+	        (c->who.role < ROLE_VIEW || !is_trusted(c, sender, &e));
 	if (*bare)
 		return true;
 	if (c->who.role < row->role) {
@@ -258,8 +263,11 @@ on_turn(evutil_socket_t s UNUSED, short what UNUSED, void *arg)
 static void
 start(struct conn *c, enum ctl_verb verb, json_t *args, bool bare)
 {
-	struct verb_ask ask = { .gate = c->control->gate, .out = c->lines,
-		.who = &c->who, .args = args, .bare = bare };
+	struct verb_ask ask = { .gate = c->control->gate,
+		.out = c->lines,
+		.who = &c->who,
+		.args = args,
+		.bare = bare };
 
 	event_del(c->turn);
 	c->verb = verb_start(verb, &ask, on_decided, c);
@@ -345,7 +353,7 @@ has_too_many(const struct control *t, uid_t uid)
 	const struct conn *c;
 	int n = 0;
 
-	LIST_FOREACH(c, &t->conns, entry)
+	LIST_FOREACH (c, &t->conns, entry)
 		n += c->peer.uid == uid;
 	return n >= CONNECTIONS_PER_UID;
 }
@@ -425,8 +433,8 @@ login_name(uid_t uid)
 {
 	struct passwd *pw = getpwuid(uid);
 
-	return pw != NULL ? mem_strdup(pw->pw_name) :
-			    mem_printf("uid%u", (unsigned)uid);
+	return pw != NULL ? mem_strdup(pw->pw_name)
+	                  : mem_printf("uid%u", (unsigned)uid);
 }
 
 int

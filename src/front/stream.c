@@ -24,8 +24,8 @@ struct stream {
 	struct lines *out;
 	struct gate *gate;
 	struct text line; /* being made */
-	size_t done;	  /* in this piece */
-	bool failed;	  /* a refusal is sent */
+	size_t done;      /* in this piece */
+	bool failed;      /* a refusal is sent */
 
 	json_t *list; /* owned */
 	size_t next;
@@ -218,8 +218,8 @@ step_show(struct stream *s)
 	return finish(s,
 	    json_pack("{s:b, s:I, s:I, s:o}", "ok", 1, "rows",
 		(json_int_t)s->sent, "total", (json_int_t)total, "next",
-		s->read < total ? json_integer((json_int_t)(s->first + s->sent)) :
-				  json_null()));
+		s->read < total ? json_integer((json_int_t)(s->first + s->sent))
+				: json_null()));
 }
 
 /* A number among args that is not negative; false after a refusal. */
@@ -297,7 +297,7 @@ show_ended(struct stream *s, json_t *header)
 	} else {
 		send_json(s, header);
 		finish(s, json_pack("{s:b, s:i, s:i, s:n}", "ok", 1, "rows", 0,
-		    "total", 0, "next"));
+			      "total", 0, "next"));
 	}
 	json_decref(header);
 	stream_free(s);
@@ -396,8 +396,8 @@ step_log(struct stream *s)
 		return true;
 	if (s->failed)
 		return false;
-	return finish(s, json_pack("{s:b, s:I}", "ok", 1, "next",
-	    (json_int_t)s->from));
+	return finish(s,
+	    json_pack("{s:b, s:I}", "ok", 1, "next", (json_int_t)s->from));
 }
 
 struct stream *
@@ -472,8 +472,9 @@ step_verify(struct stream *s)
 		return true;
 	if (s->failed)
 		return false;
-	return finish(s, json_pack("{s:b, s:I, s:I}", "ok", 1, "records",
-	    (json_int_t)s->end.seq, "files", count_files(s->gate)));
+	return finish(s,
+	    json_pack("{s:b, s:I, s:I}", "ok", 1, "records",
+		(json_int_t)s->end.seq, "files", count_files(s->gate)));
 }
 
 struct stream *
@@ -483,8 +484,10 @@ stream_verify(struct lines *out, struct gate *g,
 	struct stream *s = stream_new(out, g, step_verify);
 
 	/* A record of its own, or nothing would vouch for the last one. */
-	gate_record(g, json_pack("{s:s, s:s, s:I}", "kind", "verify", "operator",
-	    who->name, "uid", (json_int_t)who->uid), true);
+	gate_record(g,
+	    json_pack("{s:s, s:s, s:I}", "kind", "verify", "operator",
+		who->name, "uid", (json_int_t)who->uid),
+	    true);
 	chain_begin(&s->end);
 	s->from = 1;
 	return s;

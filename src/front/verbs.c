@@ -19,7 +19,7 @@ struct verb {
 	verb_done *done;
 	void *arg;
 	struct operator_peer who; /* name owned */
-	bool inside, ended;	  /* still in verb_start; answered */
+	bool inside, ended;       /* still in verb_start; answered */
 };
 
 void
@@ -73,7 +73,7 @@ static struct verb *
 version(const struct verb_ask *a)
 {
 	send_data(a->out, json_pack("{s:s, s:i}", "version", AIRLOCK_VERSION,
-	    "protocol", CTL_PROTOCOL));
+			      "protocol", CTL_PROTOCOL));
 	send_ok(a->out);
 	return NULL;
 }
@@ -116,8 +116,7 @@ agents(const struct verb_ask *a)
 static bool
 find_change(const struct verb_ask *a, char id[15])
 {
-	const char *s =
-	    json_string_value(json_object_get(a->args, "change"));
+	const char *s = json_string_value(json_object_get(a->args, "change"));
 	char digest[65];
 	struct err e = { 0 };
 
@@ -147,8 +146,7 @@ static struct verb *
 read_log(const struct verb_ask *a)
 {
 	if (json_is_true(json_object_get(a->args, "verify")))
-		return streaming(
-		    stream_verify(a->out, a->gate, a->who));
+		return streaming(stream_verify(a->out, a->gate, a->who));
 	return streaming(stream_log(a->out, a->gate, a->args));
 }
 
@@ -165,12 +163,12 @@ without_prefix(const struct outcome *o)
 {
 	char prefix[96];
 
-	snprintf(prefix, sizeof(prefix), "REFUSED %s: ",
-	    o->code != NULL ? o->code : "");
+	snprintf(prefix, sizeof(prefix),
+	    "REFUSED %s: ", o->code != NULL ? o->code : "");
 	if (o->text == NULL)
 		return "it is refused";
-	return text_starts_with(o->text, prefix) ? o->text + strlen(prefix) :
-						   o->text;
+	return text_starts_with(o->text, prefix) ? o->text + strlen(prefix)
+	                                         : o->text;
 }
 
 static void
@@ -249,7 +247,8 @@ rollback(const struct verb_ask *a)
 
 	if (!find_change(a, id))
 		return NULL;
-	if (reason != NULL && !json_is_string(reason) && !json_is_null(reason)) {
+	if (reason != NULL && !json_is_string(reason) &&
+	    !json_is_null(reason)) {
 		verb_refuse(a->out, CTL_USAGE, "BAD_ARGUMENT",
 		    "a reason is a string");
 		return NULL;

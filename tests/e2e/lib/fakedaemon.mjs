@@ -40,6 +40,7 @@ export class FakeDaemon {
 		d.socket = join(d.state, 'run/control.sock');
 		d.server = createServer(s => d.#serve(s));
 		await new Promise(done => d.server.listen(d.socket, done));
+		d.server.unref(); // a test that fails does not stop it
 		if (isRoot)
 			chownSync(d.socket, user.ids.uid, user.ids.gid);
 		return d;
@@ -47,6 +48,7 @@ export class FakeDaemon {
 
 	#serve(socket) {
 		let text = '';
+		socket.unref();
 		socket.setEncoding('utf8');
 		socket.on('error', () => {});
 		socket.write(this.greeting);
@@ -77,8 +79,8 @@ export class FakeDaemon {
 		return run(file, rest, { home: scratch('alkf-') });
 	}
 
-	stop() {
-		return new Promise(done => this.server.close(done));
+	async stop() {
+		this.server.close();
 	}
 }
 
