@@ -28,6 +28,7 @@ struct mcp_server {
 	struct agent *agent;
 	struct listener *listener;
 	LIST_HEAD(, conn) conns;
+	int calls; /* under way, on all of them */
 };
 
 struct conn {
@@ -93,7 +94,7 @@ leave_batch(struct conn *c, struct batch *b)
 static void
 end_call(struct call *call)
 {
-	call->conn->server->agent->calls--;
+	call->conn->server->calls--;
 	LIST_REMOVE(call, entry);
 	leave_batch(call->conn, call->batch);
 	json_decref(call->id);
@@ -191,7 +192,7 @@ start_call(struct conn *c, const struct request *r, const char *name,
 	if (call->batch != NULL)
 		call->batch->open++;
 	LIST_INSERT_HEAD(&c->calls, call, entry);
-	s->agent->calls++;
+	s->calls++;
 	return NULL;
 }
 
@@ -211,7 +212,7 @@ call_tool(struct conn *c, const struct request *r)
 	if (args != NULL && !json_is_object(args))
 		return rpc_error(r->m->id, RPC_PARAMS,
 		    "\"arguments\" must be an object.", NULL);
-	if (s->agent->calls >= most)
+	if (s->calls >= most)
 		return refusal(r->revision, r->m->id, REASON_TOO_MANY_CALLS,
 		    (size_t)most);
 	return start_call(c, r, name, args);

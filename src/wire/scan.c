@@ -43,7 +43,7 @@ keep(struct scan *s, const char *p, size_t n)
 	size_t room = SCAN_TOKEN_MAX - s->kept[s->member].len;
 
 	if (n > room)
-		s->kept[s->member].times = 2; /* worth no more than a double */
+		s->kept[s->member].times = 2; /* as if it stood twice */
 	else {
 		memcpy(s->kept[s->member].s + s->kept[s->member].len, p, n);
 		s->kept[s->member].len += n;
@@ -119,8 +119,6 @@ open_bracket(struct scan *s, char c)
 {
 	bool at_level = s->depth == s->level;
 
-	if (is_kept(s))
-		s->kept[s->member].times = 2; /* neither string nor integer */
 	if (s->depth == 0)
 		s->level = c == '[' ? 2 : 1;
 	else if (at_level && s->in_message && s->in_value &&

@@ -463,6 +463,31 @@ pauses_and_resumes(void **state UNUSED)
 	stop(&s);
 }
 
+/* With half a line in hand, and with nothing. */
+static void
+reads_on_after_a_pause(void **state UNUSED)
+{
+	static const char *const rests[] = { "b", "" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct seen s;
+
+		start(&s, &small);
+		s.then = PAUSE;
+		say(&s, "a\n", 2);
+		say(&s, rests[i], strlen(rests[i]));
+		LOOP_UNTIL(s.base, s.nlines == 1);
+		s.then = KEEP;
+		lines_resume(s.lines);
+		LOOP_SETTLE(s.base);
+		say(&s, "c\n", 2);
+		LOOP_UNTIL(s.base, s.nlines == 2);
+		assert_true(text_starts_with(text_str(&s.text),
+		    i == 0 ? "a|bc|" : "a|c|"));
+		stop(&s);
+	}
+}
+
 static void
 write_as_child(int fd, const char *p)
 {
@@ -610,6 +635,7 @@ main(void)
 		cmocka_unit_test(finish_writes_what_is_queued),
 		cmocka_unit_test(finish_waits_for_nobody_for_ever),
 		cmocka_unit_test(pauses_and_resumes),
+		cmocka_unit_test(reads_on_after_a_pause),
 		cmocka_unit_test(tells_who_sent_each_line),
 		cmocka_unit_test(asks_for_no_pid_without_credentials),
 		cmocka_unit_test(takes_no_descriptors),

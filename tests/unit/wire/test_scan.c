@@ -39,6 +39,9 @@ static const struct {
 	{ "{\"params\":{\"a\":{\"requestId\":7},\"requestId\":\"x\"}}",
 	    "- - \"x\" 0;" },
 	{ "{\"requestId\":7,\"other\":{\"requestId\":8}}", "- - - 0;" },
+	{ "{\"params\":{},\"other\":{\"requestId\":8}}", "- - - 0;" },
+	{ "{\"id\":[]5}", "- - - 0;" },
+	{ "{\"id\":{},\"method\":[5]}", "- - - 0;" },
 	{ "{\"params\":[\"requestId\",7,{\"requestId\":8}],\"id\":1}",
 	    "1 - - 0;" },
 	/* no id that could be echoed */
@@ -108,26 +111,31 @@ tells_the_same_in_any_pieces(void **state UNUSED)
 	}
 }
 
-/* Tokens are bounded, lines are not. */
+/* Tokens are bounded, lines are not; nor is a token cut to fit. */
 static void
 reads_long_lines_and_refuses_long_tokens(void **state UNUSED)
 {
 	static const size_t lens[] = { 10, SCAN_TOKEN_MAX - 2,
-		SCAN_TOKEN_MAX - 1, 5000000 };
+		SCAN_TOKEN_MAX - 1, SCAN_TOKEN_MAX + 50, 5000000 };
+	static const size_t cuts[] = { 7, 100, 250, 10000000 };
 
-	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+	for (size_t i = 0; i < 5 * 4; i++) {
+		size_t len = lens[i / 4], cut = cuts[i % 4];
 		struct scan s;
 		struct text t, line;
 
 		text_init(&t);
 		text_init(&line);
 		text_add(&line, "{\"id\":\"");
-		for (size_t n = 0; n < lens[i]; n++)
+		for (size_t n = 0; n < len; n++)
 			text_addc(&line, 'x');
 		text_add(&line, "\",\"method\":\"m\"}");
 		scan_start(&s);
-		scan_feed(&s, line.s, line.len, on_found, &t);
-		assert_int_equal(t.s[0] == '-', lens[i] > SCAN_TOKEN_MAX - 2);
+		for (size_t at = 0; at < line.len; at += cut)
+			scan_feed(&s, line.s + at,
+			    line.len - at < cut ? line.len - at : cut, on_found,
+			    &t);
+		assert_int_equal(t.s[0] == '-', len > SCAN_TOKEN_MAX - 2);
 		assert_non_null(strstr(t.s, " m - 0;"));
 		text_release(&t);
 		text_release(&line);
