@@ -63,10 +63,11 @@ put_size(struct digest *d, const json_t *table, const char *name, struct err *e)
 static int
 compare(const json_t *a, const json_t *b, const char *name)
 {
-	const json_t *v = json_object_get(a, name), *w = json_object_get(b, name);
+	const json_t *v = json_object_get(a, name),
+		     *w = json_object_get(b, name);
 	size_t n = json_string_length(v), m = json_string_length(w);
-	int c = memcmp(json_string_value(v), json_string_value(w),
-	    n < m ? n : m);
+	int c =
+	    memcmp(json_string_value(v), json_string_value(w), n < m ? n : m);
 
 	return c != 0 ? c : (n > m) - (n < m);
 }
@@ -86,9 +87,9 @@ by_table(const void *a, const void *b)
 	const json_t *const *v = a, *const *w = b;
 	int c = compare(*v, *w, "table");
 
-	return c != 0 ? c :
-			json_is_true(json_object_get(*v, "collateral")) -
-		json_is_true(json_object_get(*w, "collateral"));
+	return c != 0 ? c
+	              : json_is_true(json_object_get(*v, "collateral")) -
+	                    json_is_true(json_object_get(*w, "collateral"));
 }
 
 /*

@@ -14,7 +14,7 @@
  * at. ERR_INPUT where one that does is missing or of another shape; d is then
  * good for nothing but digest_reset.
  */
-int header_hash(const json_t *header, struct digest *d, struct err *e)
-    MUST_CHECK;
+int header_hash(const json_t *header, struct digest *d,
+    struct err *e) MUST_CHECK;
 
 #endif

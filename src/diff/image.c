@@ -266,7 +266,7 @@ put_object(struct sink *k, json_t *part, struct place *order, const char *what,
 	const char *name;
 	json_t *v;
 
-	json_object_foreach(part, name, v) {
+	json_object_foreach (part, name, v) {
 		if (!json_is_string(v) && !json_is_null(v))
 			return err_set(e, ERR_INPUT,
 			    "a value in '%s' is neither a string nor null",
@@ -315,7 +315,7 @@ find_op(const json_t *row, enum image_op *op, struct err *e)
 	int i = 0;
 
 	while (i < IMAGE_NOPS &&
-	    (name == NULL || strcmp(name, image_op_name[i]) != 0))
+	       (name == NULL || strcmp(name, image_op_name[i]) != 0))
 		i++;
 	if (i == IMAGE_NOPS)
 		return err_set(e, ERR_INPUT, "a row has no known 'op'");
@@ -381,7 +381,7 @@ is_plain(const char *p, size_t n)
 		w = ONES * ' ';
 		memcpy(&w, p + i, n - i < sizeof(w) ? n - i : sizeof(w));
 		bad |= (w & HIGHS) | ((w - ONES * ' ') & ~w & HIGHS) |
-		    zeros(w ^ ONES * '"') | zeros(w ^ ONES * '\\');
+		       zeros(w ^ ONES * '"') | zeros(w ^ ONES * '\\');
 	}
 	return bad == 0;
 }
@@ -443,8 +443,8 @@ image_json(const struct image *im, struct text *out)
 	put_json(&k, im->table, strlen(im->table));
 	put_word(&k, ",\"op\":\"");
 	put_word(&k, image_op_name[im->op]);
-	put_word(&k, im->collateral ? "\",\"collateral\":true" :
-				      "\",\"collateral\":false");
+	put_word(&k, im->collateral ? "\",\"collateral\":true"
+				    : "\",\"collateral\":false");
 	put_json_part(&k, ",\"key\":", im,
 	    count_key(im) != 0 ? key_values(im) : NULL, im->key);
 	put_json_part(&k, ",\"before\":", im, im->before, NULL);

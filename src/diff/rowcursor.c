@@ -76,8 +76,8 @@ more(struct rowcursor *c, size_t *got, struct err *e)
 		c->start = 0;
 	}
 	if (c->size - c->end < c->chunk) {
-		c->size = 2 * c->size > c->end + c->chunk ? 2 * c->size :
-							    c->end + c->chunk;
+		c->size = 2 * c->size > c->end + c->chunk ? 2 * c->size
+		                                          : c->end + c->chunk;
 		c->buf = mem_grow(c->buf, c->size, 1);
 	}
 	if (rowfile_read(c->f, next, c->buf + c->end, c->chunk, got, e) == -1)
@@ -97,9 +97,9 @@ parse_hex(const char *s, unsigned char *out, size_t n, struct err *e)
 
 		if (d == NULL)
 			return broken(e);
-		out[i / 2] = (unsigned char)(i % 2 == 0 ?
-			(d - digits) << 4 :
-			out[i / 2] | (d - digits));
+		out[i / 2] =
+		    (unsigned char)(i % 2 == 0 ? (d - digits) << 4
+					       : out[i / 2] | (d - digits));
 	}
 	return s[2 * n] == '\0' ? 0 : broken(e);
 }
@@ -138,7 +138,8 @@ rowcursor_next(struct rowcursor *c, struct rowline *l, struct err *e)
 		size_t have = c->end - c->start;
 
 		if (have > seen)
-			nl = memchr(c->buf + c->start + seen, '\n', have - seen);
+			nl =
+			    memchr(c->buf + c->start + seen, '\n', have - seen);
 		seen = have;
 		if (nl != NULL)
 			break;

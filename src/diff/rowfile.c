@@ -80,8 +80,8 @@ count_of(struct rowfile *f, const char *table, bool collateral)
 		if (is_count_of(&f->counts[i], table, collateral))
 			break;
 	if (i == f->ncounts) {
-		f->counts = mem_grow(f->counts, ++f->ncounts,
-		    sizeof(*f->counts));
+		f->counts =
+		    mem_grow(f->counts, ++f->ncounts, sizeof(*f->counts));
 		memset(&f->counts[i], 0, sizeof(f->counts[i]));
 		f->counts[i].table = mem_strdup(table);
 		f->counts[i].collateral = collateral;
@@ -96,9 +96,8 @@ keep(struct rowfile *f, size_t before)
 {
 	if (f->rows % INDEX_ROWS == 0) {
 		if (f->nindex == f->index_size) {
-			f->index_size = f->index_size != 0 ?
-			    2 * f->index_size :
-			    4;
+			f->index_size =
+			    f->index_size != 0 ? 2 * f->index_size : 4;
 			f->index = mem_grow(f->index, f->index_size,
 			    sizeof(*f->index));
 		}

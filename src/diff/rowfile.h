@@ -42,7 +42,7 @@ int rowfile_read(struct rowfile *f, uint64_t offset, void *p, size_t n,
 
 struct rowline;
 /* Appends a line of another file as it is. */
-int rowfile_copy(struct rowfile *f, const struct rowline *l, struct err *e)
-    MUST_CHECK;
+int rowfile_copy(struct rowfile *f, const struct rowline *l,
+    struct err *e) MUST_CHECK;
 
 #endif

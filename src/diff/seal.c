@@ -23,8 +23,8 @@
  * the rows still in memory, whole.
  */
 struct run {
-	uint64_t at;	     /* where the file goes on behind the window */
-	size_t left;	     /* rows in the file from there */
+	uint64_t at;         /* where the file goes on behind the window */
+	size_t left;         /* rows in the file from there */
 	unsigned char *rows; /* the window */
 	size_t have, used;   /* rows in it, and how many are taken */
 };

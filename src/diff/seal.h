@@ -16,7 +16,7 @@
  * ctids and intent do not enter.
  */
 struct seal; /* row hashes being gathered: 32 bytes a row, spilled to an
-		unlinked file in dirfd above SEAL_MEMORY_ROWS */
+                unlinked file in dirfd above SEAL_MEMORY_ROWS */
 #define SEAL_MEMORY_ROWS 32768
 
 struct seal *seal_new(int dirfd); /* -1: $TMPDIR */

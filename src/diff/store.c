@@ -17,7 +17,7 @@
 #define ID_PREFIX "chg_"
 #define ID_DIGITS 10
 #define ROWS "rows.ndjson"
-#define ROWS_NEXT "rows.next"	  /* what is to be folded in */
+#define ROWS_NEXT "rows.next"     /* what is to be folded in */
 #define ROWS_FOLDED "rows.folded" /* what is to be the store */
 
 /* now: the rows that stand; next and places: only while folding. */
@@ -37,8 +37,8 @@ is_id(const char *id)
 	size_t n = strlen(ID_PREFIX);
 
 	return text_starts_with(id, ID_PREFIX) &&
-	    strspn(id + n, "0123456789abcdef") == ID_DIGITS &&
-	    id[n + ID_DIGITS] == '\0';
+	       strspn(id + n, "0123456789abcdef") == ID_DIGITS &&
+	       id[n + ID_DIGITS] == '\0';
 }
 
 int
@@ -258,9 +258,9 @@ link_rows(struct store *s, struct err *e)
 
 	rowcursor_init(&c, s->next);
 	while ((r = rowcursor_next(&c, &l, e)) == 1) {
-		uint64_t *at = l.was.leaf == 0 ?
-		    NULL :
-		    placemap_at(s->places, &l.was, false);
+		uint64_t *at = l.was.leaf == 0
+		                   ? NULL
+		                   : placemap_at(s->places, &l.was, false);
 
 		if (at != NULL && *at != 0)
 			r = err_set(e, ERR_BUG,
@@ -301,19 +301,18 @@ write_standing(struct store *s, struct rowfile *to, struct err *e)
 	rowcursor_init(&then, s->now);
 	rowcursor_init(&now, s->next);
 	while ((r = rowcursor_next(&then, &old, e)) == 1) {
-		uint64_t *at = old.is.leaf == 0 ?
-		    NULL :
-		    placemap_at(s->places, &old.is, false);
+		uint64_t *at = old.is.leaf == 0
+		                   ? NULL
+		                   : placemap_at(s->places, &old.is, false);
 
 		if (at == NULL || *at == 0)
 			r = rowfile_copy(to, &old, e);
 		else if (rowcursor_seek(&now, *at - 1, e) == -1 ||
-		    (r = rowcursor_next(&now, &new, e)) == -1)
+			 (r = rowcursor_next(&now, &new, e)) == -1)
 			r = -1;
 		else
-			r = r == 1 ?
-			    write_folded(to, &f, &old, &new, e) :
-			    err_set(e, ERR_BUG, "a new row is gone");
+			r = r == 1 ? write_folded(to, &f, &old, &new, e)
+			           : err_set(e, ERR_BUG, "a new row is gone");
 		if (r == -1)
 			break;
 	}

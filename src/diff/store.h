@@ -11,21 +11,23 @@
 /*
  * changes/<id>/rows.ndjson: one image_json line a row, each followed by a tab
  * and, for our own use, "oldleaf oldctid newleaf newctid hash" (0 (0,0) where
- * there is none; the hash is image_hash), newline.  Written through a 64 KiB buffer; memory does not grow with
- * rows.  A sparse index (one offset each 1,024 rows) finds a page.  Files are
- * 0600, opened O_NOFOLLOW below the directory descriptor.
+ * there is none; the hash is image_hash), newline.  Written through a 64 KiB
+ * buffer; memory does not grow with rows.  A sparse index (one offset each
+ * 1,024 rows) finds a page.  Files are 0600, opened O_NOFOLLOW below the
+ * directory descriptor.
  */
 struct store;
 
 /* id: "chg_" and 10 hex digits, else ERR_INPUT; it must not have been used
  * before.  dirfd: the state directory's changes/; makes changes/<id>/. */
-int store_open(int dirfd, const char *id, uint64_t bytes_max, struct store **out,
-    struct err *e) MUST_CHECK;
+int store_open(int dirfd, const char *id, uint64_t bytes_max,
+    struct store **out, struct err *e) MUST_CHECK;
 /* Flushes and closes; with `remove` deletes the files. */
 void store_close(struct store *s, bool remove);
 /* ERR_LIMIT above bytes_max (of all rows together), ERR_SYSTEM (disk). On an
  * error the row is not in the store and all others are. */
-int store_add(struct store *s, const struct image *im, struct err *e) MUST_CHECK;
+int store_add(struct store *s, const struct image *im,
+    struct err *e) MUST_CHECK;
 uint64_t store_rows(const struct store *s);
 uint64_t store_bytes(const struct store *s);
 /* Pushes what is buffered to the file; with `sync` to the disk. */
@@ -44,8 +46,8 @@ typedef bool store_row(void *arg, const char *line, size_t len);
 int store_read(struct store *s, uint64_t offset, store_row *row, void *arg,
     uint64_t *next, struct err *e) MUST_CHECK;
 /* The offset of row n (from 0), the end's where there are fewer. */
-int store_find(struct store *s, uint64_t n, uint64_t *offset, struct err *e)
-    MUST_CHECK;
+int store_find(struct store *s, uint64_t n, uint64_t *offset,
+    struct err *e) MUST_CHECK;
 
 /*
  * Folding, for a statement added to a change: a new row whose `was` is the
@@ -61,8 +63,8 @@ int store_find(struct store *s, uint64_t n, uint64_t *offset, struct err *e)
  *   store_fold_abort  drops the new generation, as if it had not begun; does
  *                     nothing where none is open
  */
-int store_fold_begin(struct store *s, uint64_t rows_max, struct err *e)
-    MUST_CHECK;
+int store_fold_begin(struct store *s, uint64_t rows_max,
+    struct err *e) MUST_CHECK;
 int store_fold_end(struct store *s, struct err *e) MUST_CHECK;
 void store_fold_abort(struct store *s);
 /* Counts of the rows that stand, by table, in table order of first mention;

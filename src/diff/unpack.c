@@ -22,9 +22,9 @@ skip(char *p, const char *word)
 static int
 hex(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' :
-	    c >= 'a' && c <= 'f'    ? c - 'a' + 10 :
-				      -1;
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	                              : -1;
 }
 
 /* The escapes of text_add_json: \" \\ \n \u00XX; decoded to *to. */
@@ -36,7 +36,7 @@ escape(char *p, char *to)
 	else if (p[1] == '"' || p[1] == '\\')
 		*to = p[1];
 	else if (strncmp(p + 1, "u00", 3) != 0 || hex(p[4]) < 0 ||
-	    hex(p[5]) < 0)
+		 hex(p[5]) < 0)
 		return NULL;
 	else
 		*to = (char)(hex(p[4]) << 4 | hex(p[5]));

@@ -29,11 +29,11 @@ struct unpacked {
  * as reading any: when a statement is added to a change, all its rows pass
  * here at once.  ERR_BUG where the line is not of that form.
  */
-int unpack(struct unpacked *u, const struct rowline *l, struct err *e)
-    MUST_CHECK;
+int unpack(struct unpacked *u, const struct rowline *l,
+    struct err *e) MUST_CHECK;
 /* The same up to `collateral`: what a row is counted by. */
-int unpack_head(struct unpacked *u, const struct rowline *l, struct err *e)
-    MUST_CHECK;
+int unpack_head(struct unpacked *u, const struct rowline *l,
+    struct err *e) MUST_CHECK;
 void unpack_release(struct unpacked *u);
 
 #endif

@@ -130,8 +130,8 @@ chain_next(struct chain_reader *r, struct chain_line *l, struct err *e)
 		size_t have = r->end - r->start;
 
 		if (have > seen)
-			nl = memchr(r->buf + r->start + seen, '\n',
-			    have - seen);
+			nl =
+			    memchr(r->buf + r->start + seen, '\n', have - seen);
 		seen = have;
 		if (nl == NULL && more(r, &got, e) == -1)
 			return -1;
@@ -157,7 +157,7 @@ chain_begin(struct chain_end *c)
 }
 
 static int PRINTF_LIKE(3, 4)
-wrong(const struct chain_reader *r, struct err *e, const char *fmt, ...)
+    wrong(const struct chain_reader *r, struct err *e, const char *fmt, ...)
 {
 	char what[200];
 	va_list ap;

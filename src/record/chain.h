@@ -23,7 +23,7 @@ struct chain_reader {
 	int fd;
 	char *buf;
 	size_t size, start, end; /* buf[start..end) is not yet given */
-	uint64_t at;		 /* file offset of buf[start] */
+	uint64_t at;             /* file offset of buf[start] */
 	char name[CHAIN_NAME_SIZE];
 	uint64_t line; /* number of the line given last, from 1 */
 };
@@ -40,8 +40,8 @@ int chain_open(struct chain_reader *r, int dirfd, unsigned number,
     uint64_t offset, struct err *e) MUST_CHECK;
 void chain_close(struct chain_reader *r);
 /* 1 with a line, 0 at the end. */
-int chain_next(struct chain_reader *r, struct chain_line *l, struct err *e)
-    MUST_CHECK;
+int chain_next(struct chain_reader *r, struct chain_line *l,
+    struct err *e) MUST_CHECK;
 
 /* The end of a chain: its last record's number and the hash of its line. */
 struct chain_end {

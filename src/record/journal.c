@@ -276,7 +276,7 @@ complete(const struct journal *j, json_t *rec)
 	json_object_set_new(o, "at", json_string(at));
 	json_object_set(o, "kind", json_object_get(rec, "kind"));
 	json_object_set_new(o, "prev", json_string(j->end.hash));
-	json_object_foreach(rec, name, v)
+	json_object_foreach (rec, name, v)
 		json_object_set(o, name, v);
 	return o;
 }
@@ -295,8 +295,9 @@ make_line(const struct journal *j, json_t *rec, struct err *e)
 	}
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		if (json_object_get(rec, ours[i]) != NULL) {
-			err_set(e, ERR_BUG, "a journal record brings its own "
-					    "'%s'",
+			err_set(e, ERR_BUG,
+			    "a journal record brings its own "
+			    "'%s'",
 			    ours[i]);
 			goto out;
 		}

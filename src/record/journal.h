@@ -27,7 +27,7 @@
 struct journal;
 struct journal_options {
 	uint64_t file_bytes_max; /* 64 MiB */
-	uint64_t reserve_bytes;	 /* 1 MiB */
+	uint64_t reserve_bytes;  /* 1 MiB */
 	size_t record_bytes_max; /* 4 MiB; 16 MiB at most */
 };
 
@@ -40,8 +40,8 @@ void journal_close(struct journal *j);
  * built on it (the record may or may not be on the disk) and the journal
  * refuses all further records until reopened where the tail is uncertain.
  */
-int journal_append(struct journal *j, json_t *rec, bool sync, struct err *e)
-    MUST_CHECK;
+int journal_append(struct journal *j, json_t *rec, bool sync,
+    struct err *e) MUST_CHECK;
 /* Syncs what was appended lazily, and takes the reserve again once there is
  * room; called by a timer. */
 int journal_sync(struct journal *j, struct err *e) MUST_CHECK;
@@ -49,9 +49,10 @@ bool journal_is_low(const struct journal *j);
 uint64_t journal_seq(const struct journal *j); /* of the last record */
 
 /* Walks all records, oldest first; each(arg, rec, line, len) lends and returns
- * false to stop.  With `check` the chain is verified on the way: ERR_INPUT names
- * file, line and what is wrong.  No chain shows that whole lines are missing
- * at its very end, nor a change within the last line: nothing follows it. */
+ * false to stop.  With `check` the chain is verified on the way: ERR_INPUT
+ * names file, line and what is wrong.  No chain shows that whole lines are
+ * missing at its very end, nor a change within the last line: nothing follows
+ * it. */
 typedef bool journal_each(void *arg, const json_t *rec, const char *line,
     size_t len);
 int journal_walk(int statefd, bool check, journal_each *each, void *arg,

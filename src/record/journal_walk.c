@@ -1,4 +1,5 @@
-/* journal_walk: all records, oldest first, with or without proof of the chain */
+/* journal_walk: all records, oldest first, with or without proof of the chain
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

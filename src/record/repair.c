@@ -88,8 +88,8 @@ cut(int dirfd, const char *name, uint64_t good, const struct repair *out,
 }
 
 int
-repair_file(int dirfd, unsigned number, struct chain_end *c,
-    struct repair *out, struct err *e)
+repair_file(int dirfd, unsigned number, struct chain_end *c, struct repair *out,
+    struct err *e)
 {
 	struct repair found = { 0 };
 	struct chain_reader r;

@@ -10,8 +10,8 @@
 #define REPAIR_NAME_SIZE sizeof("torn-18446744073709551615")
 
 struct repair {
-	uint64_t size;		      /* of the file, as it now is */
-	uint64_t torn;		      /* bytes moved away, mostly 0 */
+	uint64_t size;                /* of the file, as it now is */
+	uint64_t torn;                /* bytes moved away, mostly 0 */
 	char saved[REPAIR_NAME_SIZE]; /* to here */
 };
 

@@ -1,4 +1,5 @@
-/* reserve: disk space kept for the records that must be written on a full disk */
+/* reserve: disk space kept for the records that must be written on a full disk
+ */
 #include "record/reserve.h"
 
 #include <errno.h>

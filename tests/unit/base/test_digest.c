@@ -18,9 +18,8 @@ known_answers(void **state UNUSED)
 	static const struct {
 		const char *in, *hex;
 	} cases[] = {
-		{ "",
-		    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b"
-		    "7852b855" },
+		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b"
+		      "7852b855" },
 		{ "abc",
 		    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61"
 		    "f20015ad" },

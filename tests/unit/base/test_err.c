@@ -75,7 +75,7 @@ every_code_has_its_own_name(void **state UNUSED)
 	}
 	assert_string_equal(err_name(ERR_INPUT), "input");
 	assert_string_equal(err_name(ERR_NCODES), "unknown");
-	assert_string_equal(err_name((enum err_code)-1), "unknown");
+	assert_string_equal(err_name((enum err_code) - 1), "unknown");
 }
 
 int

@@ -133,9 +133,13 @@ what_a_terminal_shows_is_harmless(void **state UNUSED)
 		{ B("a\nb\tc\rd\\e"), "a\\nb\\tc\\rd\\\\e" },
 		{ B("\x1b[2J"), "\\x1b[2J" },
 		{ B("\0\x7f"), "\\x00\\x7f" },
-		{ B("\xc2\x9b" "31m"), "\\u{009b}31m" },
+		{ B("\xc2\x9b"
+		    "31m"),
+		    "\\u{009b}31m" },
 		{ B("\xe2\x80\xa8\xe2\x80\xa9"), "\\u{2028}\\u{2029}" },
-		{ B("\xe2\x80\xae" "abc"), "\\u{202e}abc" },
+		{ B("\xe2\x80\xae"
+		    "abc"),
+		    "\\u{202e}abc" },
 		{ B("\xe2\x81\xa6"), "\\u{2066}" },
 		{ B("\xe2\x80\x8b\xe2\x80\x8d\xef\xbb\xbf"),
 		    "\\u{200b}\\u{200d}\\u{feff}" },
@@ -168,14 +172,14 @@ any_bytes_quote_to_one_clean_line(void **state UNUSED)
 		struct text t = { 0 };
 
 		for (size_t k = 0; k < sizeof(in); k++)
-			in[k] = (char)(rand() % 3 == 0 ? 0xe2 :
-				rand() % 2 == 0	       ? 0x80 + rand() % 64 :
-							 rand() % 256);
+			in[k] = (char)(rand() % 3 == 0   ? 0xe2
+				       : rand() % 2 == 0 ? 0x80 + rand() % 64
+							 : rand() % 256);
 		text_quote(&t, in, sizeof(in));
 		assert_true(text_is_utf8(text_str(&t), t.len));
 		for (size_t k = 0; k < t.len; k++)
-			assert_true((unsigned char)t.s[k] >= 0x20 &&
-			    t.s[k] != 0x7f);
+			assert_true(
+			    (unsigned char)t.s[k] >= 0x20 && t.s[k] != 0x7f);
 		assert_null(strstr(text_str(&t), "\xe2\x80\xae"));
 		text_release(&t);
 	}
@@ -235,8 +239,7 @@ utf8_is_judged_strictly(void **state UNUSED)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (text_is_utf8(cases[i].in.p, cases[i].in.n) !=
-		    cases[i].good)
+		if (text_is_utf8(cases[i].in.p, cases[i].in.n) != cases[i].good)
 			fail_msg("case %zu", i);
 }
 

@@ -121,8 +121,8 @@ assert_agrees(const struct image *im)
 }
 
 /* Pieces that values are put together from, each a trap of its own. */
-static const char *const pieces[] = { "", "a", "0", "\"", "\\", "'", "\t",
-	"\n", "\r", "\x01", "\x1f", "\x7f", "\xc3\xa9", "\xe2\x82\xac",
+static const char *const pieces[] = { "", "a", "0", "\"", "\\", "'", "\t", "\n",
+	"\r", "\x01", "\x1f", "\x7f", "\xc3\xa9", "\xe2\x82\xac",
 	"\xf0\x9f\x90\x98", "\xe2\x80\xa8", "{", "}", "null", "\\u0041", "/",
 	"\xff", "\xc3", "\xe2\x82", "\xf0\x9f\x90", "\xed\xa0\x80" };
 
@@ -138,9 +138,8 @@ random_value(void)
 	if (rand() % 50 == 0)
 		n = 3000;
 	while (n-- > 0)
-		text_add(&t,
-		    pieces[(size_t)rand() %
-			(sizeof(pieces) / sizeof(pieces[0]))]);
+		text_add(&t, pieces[(size_t)rand() %
+				    (sizeof(pieces) / sizeof(pieces[0]))]);
 	v.len = t.len;
 	v.p = text_take(&t);
 	return v;
@@ -351,8 +350,8 @@ unchanged_is_told_by_text(void **state UNUSED)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct image im = row(IMAGE_UPDATE, no_key, cases[i].before,
-		    cases[i].after);
+		struct image im =
+		    row(IMAGE_UPDATE, no_key, cases[i].before, cases[i].after);
 
 		assert_int_equal(image_is_unchanged(&im), cases[i].unchanged);
 	}

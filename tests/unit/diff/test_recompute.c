@@ -80,8 +80,8 @@ static json_t *
 random_table(int i)
 {
 	json_t *t = json_pack("{s:o,s:b,s:i,s:i,s:I,s:i,s:b}", "table",
-	    json_sprintf("%s.t%d", i % 2 != 0 ? "\xef\xbf\xbd" :
-						"\xf0\x9f\x90\x98", i / 2),
+	    json_sprintf("%s.t%d",
+		i % 2 != 0 ? "\xef\xbf\xbd" : "\xf0\x9f\x90\x98", i / 2),
 	    "collateral", rand() % 2, "inserted", rand() % 3, "updated",
 	    rand() % 1000, "deleted",
 	    (json_int_t)rand() * (rand() % 2 != 0 ? 1000 : 1), "unchanged", 0,
@@ -163,7 +163,7 @@ static bool
 can_run(void)
 {
 	return access(SCRIPT, R_OK) == 0 &&
-	    system("node --version >/dev/null 2>&1") == 0;
+	       system("node --version >/dev/null 2>&1") == 0;
 }
 
 static void

@@ -108,7 +108,7 @@ expect(const json_t *header, unsigned char *rows, size_t n,
 	digest_u64(d, 0); /* statements */
 	digest_u64(d, 0); /* tables */
 	digest_u64(d, 1); /* complete */
-	digest_null(d);	  /* schema */
+	digest_null(d);   /* schema */
 	digest_u64(d, 0); /* effects */
 	put(d, "low");
 	digest_u64(d, 0); /* reasons */
@@ -141,8 +141,9 @@ sizes_agree_with_the_plain_way(void **state UNUSED)
 		for (size_t i = 0; i < sizes[k]; i++) {
 			/* every seventh row twice */
 			row_hash(rows + i * DIGEST_SIZE, i - i % 7 / 6);
-			assert_int_equal(
-			    seal_add(s, rows + i * DIGEST_SIZE, &e), 0);
+			assert_int_equal(seal_add(s, rows + i * DIGEST_SIZE,
+					     &e),
+			    0);
 		}
 		finish(s, header, got);
 		expect(header, rows, sizes[k], want);
@@ -302,8 +303,8 @@ all_that_is_shown_is_sealed(void **state UNUSED)
 	struct err e = ERR_INIT;
 
 	for (size_t i = 0; i <= N; i++) {
-		json_t *o = i < N ? changed(edits[i].was, edits[i].is) :
-				    parse(header_text);
+		json_t *o = i < N ? changed(edits[i].was, edits[i].is)
+		                  : parse(header_text);
 
 		digest_of(o, hex[i], &e);
 		if (hex[i][0] == '\0')

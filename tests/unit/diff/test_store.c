@@ -94,9 +94,9 @@ add_to(struct store *s, const char *table, const struct change *c,
 		.is = { c->is != 0 ? 7 : 0, 0, c->is },
 	};
 
-	im.op = im.before == NULL ? IMAGE_INSERT :
-	    im.after == NULL	  ? IMAGE_DELETE :
-				    IMAGE_UPDATE;
+	im.op = im.before == NULL  ? IMAGE_INSERT
+	        : im.after == NULL ? IMAGE_DELETE
+	                           : IMAGE_UPDATE;
 	return store_add(s, &im, e);
 }
 
@@ -145,8 +145,8 @@ static json_t *
 header(void)
 {
 	return json_pack("{s:s,s:s,s:[],s:[],s:b,s:[],s:s,s:[]}", "database",
-	    "d", "agent", "a", "statements", "tables", "complete", 1,
-	    "effects", "risk", "low", "reasons");
+	    "d", "agent", "a", "statements", "tables", "complete", 1, "effects",
+	    "risk", "low", "reasons");
 }
 
 static void
@@ -277,9 +277,10 @@ files_are_private_and_go_away(void **state)
 static void
 ids_are_checked(void **state)
 {
-	static const char *const bad[] = { "", ".", "..", "chg_", "chg_012345678",
-		"chg_01234567890", "chg_012345678g", "chg_012345678A",
-		"../chg_0123456789", "chg_01234/6789", "xhg_0123456789" };
+	static const char *const bad[] = { "", ".", "..", "chg_",
+		"chg_012345678", "chg_01234567890", "chg_012345678g",
+		"chg_012345678A", "../chg_0123456789", "chg_01234/6789",
+		"xhg_0123456789" };
 	struct place *p = *state;
 	struct store *s = NULL;
 
@@ -319,8 +320,8 @@ turn(void *arg, const char *line, size_t len)
 		json_t *o = json_loadb(line, len, 0, NULL);
 
 		snprintf(p->first, sizeof(p->first), "%s",
-		    json_string_value(json_object_get(
-			json_object_get(o, "key"), "id")));
+		    json_string_value(
+			json_object_get(json_object_get(o, "key"), "id")));
 		json_decref(o);
 	}
 	return p->n < p->stop;
@@ -481,8 +482,10 @@ two_statements_fold(void **state)
 		    "u1 a>b\nu2 b>c\n", 0 },
 		{ { { "1", "a", "b", 1, 2 } }, { { "2", "x", NULL, 5, 0 } },
 		    "u1 a>b\nd2 x>\n", 0 },
-		{ { { "1", "a", "b", 1, 2 } }, { { .id = NULL } }, "u1 a>b\n", 0 },
-		{ { { .id = NULL } }, { { "1", "a", "b", 1, 2 } }, "u1 a>b\n", 0 },
+		{ { { "1", "a", "b", 1, 2 } }, { { .id = NULL } }, "u1 a>b\n",
+		    0 },
+		{ { { .id = NULL } }, { { "1", "a", "b", 1, 2 } }, "u1 a>b\n",
+		    0 },
 		/* order stays, in whichever order they are met again */
 		{ { { "1", NULL, "a", 0, 1 }, { "2", "x", "y", 2, 3 },
 		      { "3", "m", "n", 4, 5 } },
@@ -637,7 +640,7 @@ columns_are_folded_by_name(void **state)
 /* Random statements against a model of what folding must come to. */
 struct model {
 	struct {
-		bool was, is;	 /* there before, there now */
+		bool was, is;    /* there before, there now */
 		int before, now; /* values */
 		uint16_t place;
 	} row[ROWS];
@@ -661,9 +664,9 @@ random_step(struct model *m, struct store *s, size_t i)
 		c.after = NULL;
 	}
 	if (c.after != NULL) {
-		m->row[i].now = c.before != NULL ?
-		    (m->row[i].now + 1 + rand() % 2) % 3 :
-		    rand() % 3;
+		m->row[i].now = c.before != NULL
+		                    ? (m->row[i].now + 1 + rand() % 2) % 3
+		                    : rand() % 3;
 		c.is = m->row[i].place = m->place++;
 	}
 	snprintf(after, sizeof(after), "%d", m->row[i].now);
@@ -687,11 +690,9 @@ sum(void *arg, const char *line, size_t len)
 	struct net *net = arg;
 
 	if (json_is_object(b))
-		net->n[id][atoi(json_string_value(
-		    json_object_get(b, "v")))]--;
+		net->n[id][atoi(json_string_value(json_object_get(b, "v")))]--;
 	if (json_is_object(a))
-		net->n[id][atoi(json_string_value(
-		    json_object_get(a, "v")))]++;
+		net->n[id][atoi(json_string_value(json_object_get(a, "v")))]++;
 	assert_false(json_equal(b, a));
 	json_decref(o);
 	return true;

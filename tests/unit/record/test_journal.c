@@ -120,8 +120,8 @@ static void
 spew(int fd, const char *name, const char *p, size_t n)
 {
 	char *path = mem_printf("journal/%s", name);
-	int out = openat(fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-	    0600);
+	int out =
+	    openat(fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	assert_int_not_equal(out, -1);
 	assert_int_equal(write(out, p, n), n);
