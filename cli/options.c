@@ -57,13 +57,6 @@ static const struct option_row table[] = {
 #define NOPTIONS (sizeof(table) / sizeof(table[0]))
 
 void
-options_walk(option_each *each, void *arg)
-{
-	for (size_t i = 0; i < NOPTIONS; i++)
-		each(arg, table[i].name, table[i].letter);
-}
-
-void
 options_help(FILE *out)
 {
 	char left[64];

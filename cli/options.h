@@ -27,9 +27,4 @@ int options_parse(int argc, char **argv, struct options *out,
 /* The whole usage: verbs from ctl_verbs, options from the table. */
 void options_help(FILE *out);
 
-/* Calls each(arg, "--name", 'c' or 0) for every option, for the tests that look
- * them up in the manual. */
-typedef void option_each(void *arg, const char *name, char letter);
-void options_walk(option_each *each, void *arg);
-
 #endif

@@ -130,7 +130,7 @@ writer_summary(const struct term *t, const json_t *header)
 	bool high = risk == NULL || strcmp(risk, "high") == 0;
 	struct text line = { 0 };
 
-	text_addf(&line, "%s: in all %" PRIu64 " rows change, risk %s%s",
+	text_addf(&line, "%s: rows that change: %" PRIu64 ", risk %s%s",
 	    term_member(header, "id", 64), review_changed(header),
 	    term_member(header, "risk", 32),
 	    json_is_true(json_object_get(header, "complete"))

@@ -398,9 +398,9 @@ verified(const struct term *t, const json_t *ok)
 static void
 decided(const struct term *t, const json_t *change)
 {
-	line(t, BOLD, "", "%s %s: %" PRIu64 " rows%s%s",
+	line(t, BOLD, "", "%s %s: %" PRIu64 " row%s%s%s",
 	    term_member(change, "status", 32), term_member(change, "id", 64),
-	    review_changed(change),
+	    review_changed(change), review_changed(change) == 1 ? "" : "s",
 	    json_is_string(json_object_get(change, "reason")) ? ", reason: "
 							      : "",
 	    term_member(change, "reason", 1000));

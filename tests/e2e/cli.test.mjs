@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FakeDaemon, header, holding, NONCE, row, sealed } from './lib/fakedaemon.mjs';
 import { terminal } from './lib/operator.mjs';
-import { isRoot, program, run, scratch, start, user } from './lib/place.mjs';
+import { isRoot, program, run, scratch, start, tests, user } from './lib/place.mjs';
 import { Lines } from './lib/wait.mjs';
 
 const ID = 'chg_0123456789';
@@ -53,6 +53,11 @@ test('help and the version need no daemon', async () => {
 	assert.equal(help.code, 0);
 	for (const verb of ['pending', 'show', 'commit', 'rollback', 'log', 'status', 'agents', 'ping', 'version'])
 		assert.match(help.stdout, new RegExp(`^  ${verb}`, 'm'));
+	const manual = readFileSync(join(tests, '../man/airlock.1'), 'utf8');
+	const options = help.stdout.match(/--[a-z-]+(?=.* {2})/g);
+	assert.ok(options.length >= 14);
+	for (const option of options)
+		assert.match(manual, new RegExp(`^\\.It Fl (\\w , )?${option.slice(1)}( |$)`, 'm'), option);
 	assert.match((await airlock('--version')).stdout, /^airlock \d+\.\d+\.\d+\n$/);
 	const r = await airlock('--state-dir', '/nonexistent', 'version');
 	assert.equal(r.code, 3);
@@ -162,7 +167,7 @@ test('pending shows what is asked of it, and a token that commit takes', async (
 	assert.doesNotMatch(stdout, /owner/, 'what did not change is not shown');
 	const token = /^chg_.*@.*$/m.exec(stdout)[0];
 	const done = await d.run('commit', token);
-	assert.deepEqual([done.code, done.stdout], [0, 'committed chg_0123456789: 1 rows\n']);
+	assert.deepEqual([done.code, done.stdout], [0, 'committed chg_0123456789: 1 row\n']);
 	const json = JSON.parse((await d.run('--json', 'pending')).stdout);
 	assert.equal(json[0].token, token);
 	await d.stop();
@@ -305,7 +310,7 @@ test('decisions name the digest, say how they ended, and carry the reason', asyn
 	next = null;
 	d.requests.length = 0;
 	assert.equal((await d.run('rollback', ID, '--reason', 'no WHERE\n')).stdout,
-		'rolled_back chg_0123456789: 1 rows, reason: no WHERE\\n\n');
+		'rolled_back chg_0123456789: 1 row, reason: no WHERE\\n\n');
 	assert.deepEqual(d.requests[0].args, { change: ID, reason: 'no WHERE\n' });
 	assert.equal(JSON.parse((await d.run('commit', change.header.token, '--json')).stdout).status, 'committed');
 	assert.deepEqual(d.requests[1].args, { change: ID, digest: change.header.digest });
@@ -337,7 +342,7 @@ test('on a terminal commit shows the diff and asks', async () => {
 	const talk = (says, ...args) => terminal.talk(d.words(...args), says, { home: scratch('alkc-') });
 	const yes = await talk([[/Commit chg_0123456789\? \[y\/N\] /, 'y\n']], 'commit', ID);
 	assert.equal(yes.code, 0, yes.screen);
-	assert.match(yes.screen, /balance: 100\.00 -> 2[^]*in all 1 rows change, risk low[^]*committed chg_0123456789/);
+	assert.match(yes.screen, /balance: 100\.00 -> 2[^]*rows that change: 1, risk low[^]*committed chg_0123456789/);
 	assert.equal(d.requests.at(-1).args.digest, change.header.digest);
 	d.requests.length = 0;
 	for (const no of ['\n', 'n\n', 'yep\n', '\x04']) {
