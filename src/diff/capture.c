@@ -163,11 +163,12 @@ capture_release(struct capture *c)
 static int
 block_columns(const struct capture *c)
 {
-	int side = (int)c->relation->ncolumns + 2;
+	int side;
 
-	return c->path == CAPTURE_PLAIN ? 0 :
-	    c->kind == STMT_UPDATE	? 2 * side :
-					  side;
+	if (c->path == CAPTURE_PLAIN)
+		return 0;
+	side = (int)c->relation->ncolumns + 2;
+	return c->kind == STMT_UPDATE ? 2 * side : side;
 }
 
 /* A star in the agent's own RETURNING also gives the columns of our FROM item;
