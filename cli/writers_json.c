@@ -1,5 +1,6 @@
 /* writers_json: answers as JSON, pure ASCII, one value a line */
 #include <stdlib.h>
+#include <string.h>
 
 #include "writer.h"
 
@@ -34,7 +35,8 @@ print_row(struct page *p, const json_t *row)
 static const struct change_writer ndjson = { nothing, print_header, print_row,
 	no_tail, nothing };
 
-/* An array's element is printed once its digest is known to be right. */
+/* An array's element is printed once its digest is known to be right.  One
+ * that was decided while it was fetched waits no longer. */
 static void
 list_begin(struct page *p)
 {
@@ -44,8 +46,14 @@ list_begin(struct page *p)
 static void
 list_item(struct page *p, const struct review *r)
 {
-	char *s = term_json_text(r->header);
+	json_t *status = json_object_get(r->header, "status");
+	char *s;
 
+	if (!review_is_pending(r->header) &&
+	    (!json_is_string(status) ||
+		strcmp(json_string_value(status), "in_doubt") != 0))
+		return;
+	s = term_json_text(r->header);
 	fprintf(p->term.out, "%s%s", p->listed++ > 0 ? ",\n" : "", s);
 	free(s);
 }

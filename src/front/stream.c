@@ -285,20 +285,22 @@ open_window(struct stream *s, struct store *store, const json_t *args)
 }
 
 /* A change that has ended has no rows any more.  The agent's view of it calls
- * the id change_id. */
+ * the id change_id; the object is the core's, so a copy is told. */
 static struct stream *
 show_ended(struct stream *s, json_t *header)
 {
-	if (header != NULL && json_object_get(header, "id") == NULL)
-		json_object_set_new(header, "id", json_string(s->id));
-	if (header == NULL) {
+	json_t *copy = json_copy(header);
+
+	if (copy == NULL) {
 		verb_refuse(s->out, CTL_NO, "NOT_FOUND",
 		    "there is no change %s", s->id);
 	} else {
-		send_json(s, header);
+		json_object_set_new(copy, "id", json_string(s->id));
+		send_json(s, copy);
 		finish(s, json_pack("{s:b, s:i, s:i, s:n}", "ok", 1, "rows", 0,
 			      "total", 0, "next"));
 	}
+	json_decref(copy);
 	json_decref(header);
 	stream_free(s);
 	return NULL;
