@@ -329,11 +329,16 @@ told_ended(struct change *c, outcome_done *done, void *arg)
 {
 	char text[160];
 
-	snprintf(text, sizeof(text), "%s is %s already%s%s", c->id,
-	    change_status[c->state], c->why != NULL ? ": " : "",
-	    c->why != NULL ? c->why : "");
+	if (change_has_ended(c))
+		snprintf(text, sizeof(text), "%s is %s already%s%s", c->id,
+		    change_status[c->state], c->why != NULL ? ": " : "",
+		    c->why != NULL ? c->why : "");
+	else
+		snprintf(text, sizeof(text),
+		    "%s is being decided: somebody else's answer is on its way",
+		    c->id);
 	change_told(done, arg, false, "ALREADY_DECIDED", text,
-	    change_has_ended(c) ? change_header(c) : NULL);
+	    change_header(c));
 }
 
 /* Not known, of an earlier run, or not to be decided now; NULL is said then. */

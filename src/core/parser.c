@@ -1,4 +1,5 @@
-/* parser: keeps the child process that runs libpg_query; asks and is answered */
+/* parser: keeps the child process that runs libpg_query; asks and is answered
+ */
 #include "core/parser.h"
 
 #include <event2/buffer.h>
@@ -15,7 +16,7 @@
 #include "sql/answer.h"
 #include "sql/screen.h"
 
-#define START_MS 10000	/* until the child says that it is ready */
+#define START_MS 10000   /* until the child says that it is ready */
 #define RETRY_MIN_MS 100 /* after a child that never was */
 #define RETRY_MAX_MS 5000
 #define BARREN_MAX 8 /* children that end before any answer, then it waits */
@@ -45,7 +46,7 @@ struct agent_queue {
 TAILQ_HEAD(queues, agent_queue);
 
 enum child_state {
-	CHILD_NONE,	/* the clock says when to start one */
+	CHILD_NONE,     /* the clock says when to start one */
 	CHILD_STARTING, /* the clock is its deadline */
 	CHILD_IDLE,
 	CHILD_BUSY, /* the clock is the statement's deadline */
@@ -91,8 +92,8 @@ settle(struct parser_call *c, enum parser_status status, const char *text)
 
 	c->place = CALL_SETTLED;
 	c->answer.status = status;
-	if (text_copy(c->answer.text, sizeof(c->answer.text), text,
-	    &ignored) == -1)
+	if (text_copy(c->answer.text, sizeof(c->answer.text), text, &ignored) ==
+	    -1)
 		c->answer.text[0] = '\0';
 	TAILQ_INSERT_TAIL(&p->settled, c, entry);
 	event_active(p->teller, EV_TIMEOUT, 0);
@@ -119,7 +120,7 @@ queue_of(struct parser *p, const char *agent)
 {
 	struct agent_queue *q;
 
-	TAILQ_FOREACH(q, &p->queues, entry)
+	TAILQ_FOREACH (q, &p->queues, entry)
 		if (strcmp(q->agent, agent) == 0)
 			return q;
 	q = mem_new(sizeof(*q));
@@ -193,8 +194,8 @@ start_later(struct parser *p)
 {
 	refuse_all(p);
 	set_clock(p, p->retry_ms);
-	p->retry_ms = p->retry_ms * 2 < RETRY_MAX_MS ? p->retry_ms * 2 :
-						       RETRY_MAX_MS;
+	p->retry_ms =
+	    p->retry_ms * 2 < RETRY_MAX_MS ? p->retry_ms * 2 : RETRY_MAX_MS;
 }
 
 static void start(struct parser *p);
@@ -205,8 +206,7 @@ static void
 lose_child(struct parser *p, const char *why)
 {
 	struct parser_call *c = p->asked;
-	bool never_was =
-	    p->state == CHILD_STARTING || p->barren > BARREN_MAX;
+	bool never_was = p->state == CHILD_STARTING || p->barren > BARREN_MAX;
 
 	drop_child(p);
 	p->asked = NULL;
@@ -257,13 +257,13 @@ finish(struct parser *p, struct answer *a)
 static void
 take(struct parser *p, struct answer *a, bool more)
 {
-	if (!more && p->state == CHILD_STARTING &&
-	    a->status == ANSWER_READY) {
+	if (!more && p->state == CHILD_STARTING && a->status == ANSWER_READY) {
 		p->state = CHILD_IDLE;
 		evtimer_del(p->clock);
 		answer_release(a);
 		pump(p);
-	} else if (!more && p->state == CHILD_BUSY && a->status != ANSWER_READY) {
+	} else if (!more && p->state == CHILD_BUSY &&
+		   a->status != ANSWER_READY) {
 		finish(p, a);
 	} else {
 		answer_release(a);
@@ -288,8 +288,9 @@ readable(struct bufferevent *bev, void *arg)
 	n = frame_length(header, ANSWER_BYTES_MAX);
 	if (n != 0 && evbuffer_get_length(in) < sizeof(header) + n)
 		return;
-	if (n == 0 || answer_unpack((char *)evbuffer_pullup(in, -1) +
-	    sizeof(header), n, &a, &e) == -1) {
+	if (n == 0 ||
+	    answer_unpack((char *)evbuffer_pullup(in, -1) + sizeof(header), n,
+		&a, &e) == -1) {
 		log_warnx("the parser's answer is refused: %s",
 		    n != 0 ? e.text : "its length is wrong");
 		lose_child(p, "the parser failed");
@@ -321,9 +322,9 @@ tick(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	if (p->state == CHILD_NONE)
 		start(p);
 	else
-		lose_child(p, p->state == CHILD_STARTING ?
-			"it does not answer" :
-			"the statement took too long to parse");
+		lose_child(p, p->state == CHILD_STARTING
+				  ? "it does not answer"
+				  : "the statement took too long to parse");
 }
 
 static void
@@ -332,7 +333,7 @@ start(struct parser *p)
 	struct err e = ERR_INIT;
 
 	if (spawn_parser(p->o.program, p->o.statement_bytes_max, &p->child,
-	    &e) == -1) {
+		&e) == -1) {
 		log_warnx("%s", e.text);
 		start_later(p);
 		return;
@@ -441,8 +442,8 @@ parser_facts(struct parser *p, const char *agent, const char *sql, size_t len,
 }
 
 struct parser_call *
-parser_rewrite(struct parser *p, const char *agent, const char *sql,
-    size_t len, const struct rewrite_edit *edit, parser_done *done, void *arg)
+parser_rewrite(struct parser *p, const char *agent, const char *sql, size_t len,
+    const struct rewrite_edit *edit, parser_done *done, void *arg)
 {
 	return ask(p, agent, sql, len, edit, done, arg);
 }

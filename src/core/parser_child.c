@@ -19,7 +19,7 @@
 #include "sql/answer.h"
 
 #define MEMORY_MAX ((rlim_t)2 << 30)
-#define CPU_SECONDS 30 /* a statement; the keeper's deadline comes long before */
+#define CPU_SECONDS 30 /* a statement; the keeper's deadline comes first */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -43,11 +43,25 @@ static void
 forbid_system_calls(void)
 {
 	static const unsigned short allowed[] = {
-		__NR_read, __NR_write, __NR_brk, __NR_mmap, __NR_munmap,
-		__NR_mremap, __NR_madvise, __NR_mprotect, __NR_futex,
-		__NR_prlimit64, __NR_clock_gettime, __NR_getpid, __NR_gettid,
-		__NR_tgkill, __NR_rt_sigprocmask, __NR_rt_sigaction,
-		__NR_rt_sigreturn, __NR_restart_syscall, __NR_exit,
+		__NR_read,
+		__NR_write,
+		__NR_brk,
+		__NR_mmap,
+		__NR_munmap,
+		__NR_mremap,
+		__NR_madvise,
+		__NR_mprotect,
+		__NR_futex,
+		__NR_prlimit64,
+		__NR_clock_gettime,
+		__NR_getpid,
+		__NR_gettid,
+		__NR_tgkill,
+		__NR_rt_sigprocmask,
+		__NR_rt_sigaction,
+		__NR_rt_sigreturn,
+		__NR_restart_syscall,
+		__NR_exit,
 		__NR_exit_group,
 	};
 	enum { N = sizeof(allowed) / sizeof(allowed[0]) };
@@ -64,13 +78,13 @@ forbid_system_calls(void)
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 	    offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < N; i++)
-		code[n++] = (struct sock_filter)BPF_JUMP(
-		    BPF_JMP | BPF_JEQ | BPF_K, allowed[i],
-		    (unsigned char)(N - i), 0);
+		code[n++] =
+		    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+			allowed[i], (unsigned char)(N - i), 0);
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
 	    SECCOMP_RET_KILL_PROCESS);
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-	    SECCOMP_RET_ALLOW);
+	code[n++] =
+	    (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 #else
@@ -101,7 +115,8 @@ allow_cpu(void)
 {
 	struct timespec used;
 
-	if (SPAWN_SANITIZED || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == -1)
+	if (SPAWN_SANITIZED ||
+	    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == -1)
 		return;
 	set_limit(RLIMIT_CPU, (rlim_t)used.tv_sec + CPU_SECONDS, RLIM_INFINITY);
 }
@@ -149,7 +164,7 @@ tell(const struct answer *a)
 
 	answer_pack(&out, a);
 	told = out.len - FRAME_HEADER <= ANSWER_BYTES_MAX &&
-	    write_all(out.s, out.len);
+	       write_all(out.s, out.len);
 	text_release(&out);
 	return told;
 }

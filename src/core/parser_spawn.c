@@ -33,16 +33,15 @@ become(const char *program, size_t statement_bytes_max, int channel,
 	if (!SPAWN_SANITIZED && dup2(null, STDERR_FILENO) == -1)
 		_exit(126);
 	/* dup2() onto itself would leave close-on-exec set. */
-	if (channel == SPAWN_CHANNEL ? fcntl(channel, F_SETFD, 0) == -1 :
-				 dup2(channel, SPAWN_CHANNEL) == -1)
+	if (channel == SPAWN_CHANNEL ? fcntl(channel, F_SETFD, 0) == -1
+				     : dup2(channel, SPAWN_CHANNEL) == -1)
 		_exit(126);
 	if (close_range(SPAWN_CHANNEL + 1, ~0u, 0) == -1)
 		_exit(126);
 	if (getrlimit(RLIMIT_STACK, &stack) == 0) {
 		rlim_t want = (rlim_t)statement_bytes_max * 1024 + STACK_SPARE;
 
-		stack.rlim_cur =
-		    want < stack.rlim_max ? want : stack.rlim_max;
+		stack.rlim_cur = want < stack.rlim_max ? want : stack.rlim_max;
 		setrlimit(RLIMIT_STACK, &stack);
 	}
 	sigemptyset(&none);
@@ -117,8 +116,8 @@ spawn_end(struct event_base *base, struct spawned *s, struct graves *g)
 	d->pidfd = pidfd_open(s->pid, 0);
 	s->pid = 0;
 	if (d->pidfd != -1)
-		d->end = event_new(base, d->pidfd, EV_READ | EV_PERSIST, bury,
-		    d);
+		d->end =
+		    event_new(base, d->pidfd, EV_READ | EV_PERSIST, bury, d);
 	if (d->end == NULL || event_add(d->end, NULL) == -1) {
 		/* Nothing to watch: it has been killed, so it ends at once. */
 		waitpid(d->pid, NULL, 0);

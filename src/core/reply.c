@@ -141,6 +141,8 @@ field(struct reply *r, const PGresult *res, int code, const char *label)
 		return;
 	text_addf(&r->text, "%s", label);
 	text_quote(&r->text, v, text_utf8_cut(v, strlen(v), 500));
+	if (r->text.s[r->text.len - 1] == '.')
+		r->text.s[--r->text.len] = '\0';
 }
 
 void

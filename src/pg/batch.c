@@ -75,6 +75,12 @@ batch_rows(struct batch *b, batch_row *row, void *arg)
 }
 
 void
+batch_optional(struct batch *b)
+{
+	b->v[b->n - 1].optional = true;
+}
+
+void
 batch_sync(struct batch *b)
 {
 	step(b);
@@ -96,7 +102,8 @@ size_t
 batch_failed(const struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
-		if (b->v[i].text != NULL && b->v[i].state == BATCH_FAILED)
+		if (b->v[i].text != NULL && b->v[i].state == BATCH_FAILED &&
+		    !b->v[i].optional)
 			return i;
 	return (size_t)-1;
 }
@@ -105,7 +112,8 @@ bool
 batch_is_ok(const struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
-		if (b->v[i].text != NULL && b->v[i].state != BATCH_OK)
+		if (b->v[i].text != NULL && b->v[i].state != BATCH_OK &&
+		    !b->v[i].optional)
 			return false;
 	return !b->is_lost;
 }

@@ -28,6 +28,9 @@ size_t batch_add_prepared(struct batch *b, const char *name, int n,
     const char *const *values);
 /* The last statement's rows go to `row` one by one and are not kept. */
 void batch_rows(struct batch *b, batch_row *row, void *arg);
+/* The last statement may fail: it counts neither in batch_failed nor in
+ * batch_is_ok.  It should stand in a segment of its own. */
+void batch_optional(struct batch *b);
 /* Ends a segment. */
 void batch_sync(struct batch *b);
 
@@ -54,7 +57,7 @@ int batch_ntuples(const struct batch *b, size_t i);
 /* For pg/link alone. */
 struct batch_step {
 	char *text; /* SQL, or a prepared statement's name; NULL: sync */
-	bool prepared;
+	bool prepared, optional;
 	int n;
 	char **values;
 	batch_row *row;

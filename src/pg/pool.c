@@ -156,6 +156,8 @@ fell(struct member *m, const struct err *e)
 		refuse_tickets(p, &why);
 	} else if (lost != NULL) {
 		lost(arg, &why);
+	} else {
+		soon(p);
 	}
 }
 
@@ -338,13 +340,9 @@ cleaned(void *arg, struct link *l, struct batch *b)
 	struct member *m = arg;
 	struct pool *p = m->pool;
 	struct err e = ERR_INIT;
-	size_t failed = batch_failed(b);
 
-	/* Only the setting that some systems lack may fail. */
-	if (batch_is_lost(b) || m->stopped ||
-	    count(p, MEMBER_IDLE) >= IDLE_MAX || link_check_pins(l, &e) == -1 ||
-	    (failed != (size_t)-1 &&
-		strcmp(result_sqlstate(batch_result(b, failed)), "22023") != 0))
+	if (batch_is_lost(b) || !batch_is_ok(b) || m->stopped ||
+	    count(p, MEMBER_IDLE) >= IDLE_MAX || link_check_pins(l, &e) == -1)
 		member_free(m);
 	else
 		m->state = MEMBER_IDLE;

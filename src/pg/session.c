@@ -151,6 +151,23 @@ add_prepares(struct batch *b)
 	text_release(&t);
 }
 
+/* Settings that not every version or system has. */
+static void
+add_optional(struct batch *b)
+{
+	static const char *const optional[] = {
+		"SET client_connection_check_interval = '5s'",
+		"SET transaction_timeout = 0",
+		"SET idle_session_timeout = 0",
+	};
+
+	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
+		batch_add(b, optional[i], 0, NULL);
+		batch_optional(b);
+		batch_sync(b);
+	}
+}
+
 struct batch *
 session_begin(const struct link *l)
 {
@@ -158,9 +175,7 @@ session_begin(const struct link *l)
 
 	batch_add(b, facts_sql, 0, NULL);
 	batch_sync(b);
-	/* 14+, and only where the server's system can; never needed. */
-	batch_add(b, "SET client_connection_check_interval = '5s'", 0, NULL);
-	batch_sync(b);
+	add_optional(b);
 	add_prepares(b);
 	batch_sync(b);
 	if (session_can_clean(l))
@@ -218,11 +233,9 @@ session_began(const struct link *l, const struct batch *b,
 	if (batch_state(b, 0) != BATCH_OK || batch_ntuples(b, 0) != 1)
 		return err_set(e, ERR_DATABASE, "cannot ask about the session: %s",
 		    result_message(batch_result(b, 0)));
-	for (size_t i = 4; i < 7; i++)
-		if (batch_state(b, i) != BATCH_OK)
-			return err_set(e, ERR_DATABASE,
-			    "cannot prepare the session: %s",
-			    result_message(batch_result(b, i)));
+	if (!batch_is_ok(b))
+		return err_set(e, ERR_DATABASE, "cannot prepare the session: %s",
+		    result_message(batch_result(b, batch_failed(b))));
 	memset(f, 0, sizeof(*f));
 	f->version = link_server_version(l);
 	f->standby = is_true(b, 1);
@@ -258,8 +271,7 @@ session_clean(const struct link *l)
 	}
 	batch_add(b, "DISCARD ALL", 0, NULL);
 	batch_sync(b);
-	batch_add(b, "SET client_connection_check_interval = '5s'", 0, NULL);
-	batch_sync(b);
+	add_optional(b);
 	add_prepares(b);
 	batch_sync(b);
 	batch_add(b, "SELECT pg_catalog.pg_stat_force_next_flush()", 0, NULL);
