@@ -48,6 +48,8 @@ print_reasons(const struct term *t, const json_t *header)
 	json_t *reasons = json_object_get(header, "reasons"), *r;
 	size_t i;
 
+	if (json_object_get(header, "risk") == NULL)
+		return; /* of an earlier run, of which the journal has less */
 	line(t, risk_colour(header), "  ", "risk %s",
 	    term_member(header, "risk", 32));
 	json_array_foreach (reasons, i, r)
@@ -94,6 +96,8 @@ print_times(const struct term *t, const json_t *header)
 	int64_t from = parse_time(created), until = parse_time(expires);
 	char age[48] = "?", left[48] = "?";
 
+	if (created == NULL)
+		return;
 	if (from >= 0)
 		print_span(age, sizeof(age), clock_wall_ms() - from);
 	if (until >= 0)
@@ -228,9 +232,9 @@ print_header(struct page *p, const json_t *header)
 
 	if (p->listed++ > 0)
 		fputc('\n', t->out);
-	line(t, BOLD, "", "%s %s, agent %s, database %s",
-	    term_member(header, "id", 64), term_member(header, "status", 32),
-	    term_member(header, "agent", 64),
+	line(t, BOLD, "", "%s %s, agent %s%s%s", term_member(header, "id", 64),
+	    term_member(header, "status", 32), term_member(header, "agent", 64),
+	    json_object_get(header, "database") != NULL ? ", database " : "",
 	    term_member(header, "database", 64));
 	if (json_is_string(intent))
 		line(t, PLAIN, "  ", "agent says: %s",
@@ -360,6 +364,80 @@ first_of(const json_t *j, const char *const *names)
 	return "-";
 }
 
+/* How members of a record that are objects or long are put in a few words. */
+static void
+add_sql(struct text *out, const json_t *v)
+{
+	diffview_value(out, json_object_get(v, "sql"), DIFFVIEW_VALUE_MAX);
+}
+
+static void
+add_codes(struct text *out, const json_t *v)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (v, i, one)
+		text_addf(out, "%s%s", i > 0 ? "," : "",
+		    term_member(one, "code", 64));
+}
+
+static void
+add_counts(struct text *out, const json_t *v)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (v, i, one)
+		text_addf(out,
+		    "%s%s:+%" JSON_INTEGER_FORMAT "~%" JSON_INTEGER_FORMAT
+		    "-%" JSON_INTEGER_FORMAT,
+		    i > 0 ? "," : "", term_member(one, "table", 160),
+		    number(one, "inserted"), number(one, "updated"),
+		    number(one, "deleted"));
+}
+
+static void
+add_short(struct text *out, const json_t *v)
+{
+	const char *s = json_string_value(v);
+
+	text_quote(out, s, text_utf8_cut(s, json_string_length(v), 12));
+}
+
+static void
+add_any(struct text *out, const json_t *v)
+{
+	if (json_is_string(v))
+		diffview_value(out, v, DIFFVIEW_VALUE_MAX);
+	else
+		text_add(out, term_quote(v, DIFFVIEW_VALUE_MAX));
+}
+
+static void
+add_member(struct text *out, const char *name, const json_t *v)
+{
+	static const struct {
+		const char *name;
+		json_type type;
+		void (*add)(struct text *out, const json_t *v);
+	} table[] = {
+		{ "statement", JSON_OBJECT, add_sql },
+		{ "tables", JSON_ARRAY, add_counts },
+		{ "reasons", JSON_ARRAY, add_codes },
+		{ "digest", JSON_STRING, add_short },
+	};
+
+	text_addf(out, " %s=", term_quote_str(name, 32));
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strcmp(table[i].name, name) == 0 &&
+		    json_typeof(v) == table[i].type) {
+			table[i].add(out, v);
+			return;
+		}
+	add_any(out, v);
+}
+
 static void
 record(const struct term *t, const json_t *rec)
 {
@@ -373,15 +451,9 @@ record(const struct term *t, const json_t *rec)
 	text_addf(&s, "%s %-12s %-14s %-12s", term_member(rec, "at", 40),
 	    term_member(rec, "kind", 32), first_of(rec, change),
 	    first_of(rec, who));
-	json_object_foreach ((json_t *)(uintptr_t)rec, name, v) {
-		if (is_told_apart(name) || json_is_null(v))
-			continue;
-		text_addf(&s, " %s=", term_quote_str(name, 32));
-		if (json_is_string(v))
-			diffview_value(&s, v, DIFFVIEW_VALUE_MAX);
-		else
-			text_add(&s, term_quote(v, DIFFVIEW_VALUE_MAX));
-	}
+	json_object_foreach ((json_t *)(uintptr_t)rec, name, v)
+		if (!is_told_apart(name) && !json_is_null(v))
+			add_member(&s, name, v);
 	term_line(t, PLAIN, "", text_str(&s));
 	text_release(&s);
 }

@@ -16,6 +16,8 @@
 #include "record/chain.h"
 
 #define PIECE 512 /* rows or records between two turns of the loop */
+#define WRITE_MIN (32u << 10)
+#define KEEP_MAX (1u << 20) /* a buffer that grew beyond it is given back */
 
 typedef bool step_fn(struct stream *s);
 
@@ -23,7 +25,7 @@ struct stream {
 	step_fn *step;
 	struct lines *out;
 	struct gate *gate;
-	struct text line; /* being made */
+	struct text line; /* lines gathered for one write */
 	size_t done;      /* in this piece */
 	bool failed;      /* a refusal is sent */
 
@@ -67,37 +69,44 @@ stream_free(struct stream *s)
 	free(s);
 }
 
-bool
-stream_step(struct stream *s)
-{
-	s->done = 0;
-	return s->step(s);
-}
-
 static bool
 wants_more(const struct stream *s)
 {
 	return s->done < PIECE && !lines_is_full(s->out);
 }
 
-/* {"data":...} around JSON as it was written down; false where it is too long
- * for anybody. */
+/* Sends what is gathered. */
+static void
+push(struct stream *s)
+{
+	if (s->line.len == 0)
+		return;
+	lines_send(s->out, s->line.s, s->line.len);
+	if (s->line.size > KEEP_MAX)
+		text_release(&s->line);
+	else
+		text_reset(&s->line);
+}
+
+/* {"data":...} around JSON as it was written down, several lines to a write;
+ * false where it is too long for anybody. */
 static bool
 send_raw(struct stream *s, const char *json, size_t len)
 {
 	if (len > STREAM_LINE_MAX) {
+		push(s);
 		verb_refuse(s->out, CTL_NO, "TOO_LONG",
 		    "a line of %zu bytes is more than can be sent", len);
 		s->failed = true;
 		return false;
 	}
-	text_reset(&s->line);
+	if (s->line.len > 0)
+		text_addc(&s->line, '\n');
 	text_add(&s->line, "{\"data\":");
 	text_addn(&s->line, json, len);
 	text_addc(&s->line, '}');
-	lines_send(s->out, s->line.s, s->line.len);
-	if (s->line.size > (1u << 20))
-		text_release(&s->line);
+	if (s->line.len > WRITE_MIN)
+		push(s);
 	return true;
 }
 
@@ -114,6 +123,7 @@ send_json(struct stream *s, json_t *j)
 static bool
 finish(struct stream *s, json_t *ok)
 {
+	push(s);
 	lines_send_json(s->out, ok);
 	json_decref(ok);
 	return false;
@@ -122,6 +132,7 @@ finish(struct stream *s, json_t *ok)
 static bool
 refuse(struct stream *s, const char *word, const char *text)
 {
+	push(s);
 	verb_refuse(s->out, CTL_NO, word, "%s", text);
 	return false;
 }
@@ -493,4 +504,14 @@ stream_verify(struct lines *out, struct gate *g,
 	chain_begin(&s->end);
 	s->from = 1;
 	return s;
+}
+
+bool
+stream_step(struct stream *s)
+{
+	s->done = 0;
+	if (!s->step(s))
+		return false;
+	push(s);
+	return true;
 }
