@@ -102,7 +102,7 @@ sweep_changes(int fd)
 
 	while (dir != NULL && (d = readdir(dir)) != NULL) {
 		static const char *const files[] = { "rows.ndjson",
-			"rows.ndjson.new", "fold.ndjson" };
+			"rows.next", "rows.folded" };
 		int sub;
 
 		if (strncmp(d->d_name, "chg_", 4) != 0)

@@ -310,6 +310,18 @@ judge(struct run *r)
 	free(v);
 }
 
+/* What RETURNING said of a table that does not agree with the counters may be
+ * stale: an AFTER trigger can have written the same rows again. */
+static int
+forget_unproved(struct change *c, struct err *e)
+{
+	for (size_t i = 0; i < c->ntables; i++)
+		if (!c->tables[i].exact &&
+		    store_forget(c->store, c->tables[i].name, e) == -1)
+			return -1;
+	return 0;
+}
+
 enum run_next
 run_prove(struct run *r)
 {
@@ -329,6 +341,8 @@ run_prove(struct run *r)
 	prove_leaves(r);
 	if (c->hidden_ddl)
 		c->complete = false;
+	if (store_rows(c->store) > 0 && forget_unproved(c, &e) == -1)
+		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	counts_release(&c->counts);
 	c->counts = r->counts;
 	memset(&r->counts, 0, sizeof(r->counts));

@@ -49,13 +49,14 @@ count(struct run *r, const struct image *im)
 		leaf_of(r, im->is.leaf)->n[IMAGE_INSERT]++;
 }
 
-/* A first statement has nothing to fold into, so a row that it leaves as it was
- * need not be stored; one that is added may take an earlier change back. */
+/* A row that the statement leaves as it was need not be stored, unless an
+ * earlier statement of the change altered it: its version has moved on. */
 int
 run_take_image(struct run *r, const struct image *im, struct err *e)
 {
 	count(r, im);
-	if (!r->adding && image_is_unchanged(im)) {
+	if (image_is_unchanged(im) &&
+	    !store_knows(r->change->store, &im->was)) {
 		r->unchanged++;
 		return 0;
 	}

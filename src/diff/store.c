@@ -355,6 +355,76 @@ carry_unchanged(const struct store *s, struct rowfile *to)
 			rowfile_note_unchanged(to, c[i].table, c[i].collateral);
 }
 
+bool
+store_knows(const struct store *s, const struct rowid *was)
+{
+	return s->places != NULL && was->leaf != 0 &&
+	       placemap_at(s->places, was, false) != NULL;
+}
+
+/* Makes a file that was written beside the rows the rows. */
+static int
+replace(struct store *s, struct rowfile *to, struct err *e)
+{
+	if (rowfile_flush(to, e) == -1)
+		return -1;
+	if (renameat(s->dirfd, ROWS_FOLDED, s->dirfd, ROWS) == -1)
+		return err_sys(e, "cannot rename the folded rows");
+	rowfile_close(s->now);
+	s->now = to;
+	s->named = false;
+	return 0;
+}
+
+static void
+drop_folded(struct store *s, struct rowfile *to)
+{
+	if (to == NULL)
+		return;
+	rowfile_close(to);
+	remove_name(s->dirfd, ROWS_FOLDED, 0);
+}
+
+static int
+write_others(struct store *s, struct rowfile *to, const char *table,
+    struct err *e)
+{
+	struct text prefix = { 0 };
+	struct rowcursor c;
+	struct rowline l;
+	int r;
+
+	text_add(&prefix, "{\"table\":");
+	text_add_json(&prefix, table, strlen(table));
+	text_addc(&prefix, ',');
+	rowcursor_init(&c, s->now);
+	while ((r = rowcursor_next(&c, &l, e)) == 1)
+		if ((l.len < prefix.len ||
+			memcmp(l.line, prefix.s, prefix.len) != 0) &&
+		    rowfile_copy(to, &l, e) == -1) {
+			r = -1;
+			break;
+		}
+	rowcursor_release(&c);
+	text_release(&prefix);
+	return r;
+}
+
+int
+store_forget(struct store *s, const char *table, struct err *e)
+{
+	struct rowfile *to = NULL;
+
+	if (s->next != NULL)
+		return err_set(e, ERR_BUG, "a fold is open");
+	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1 ||
+	    write_others(s, to, table, e) == -1 || replace(s, to, e) == -1) {
+		drop_folded(s, to);
+		return -1;
+	}
+	return 0;
+}
+
 int
 store_fold_end(struct store *s, struct err *e)
 {
@@ -365,23 +435,15 @@ store_fold_end(struct store *s, struct err *e)
 	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1)
 		goto fail;
 	if (link_rows(s, e) == -1 || write_standing(s, to, e) == -1 ||
-	    write_new(s, to, e) == -1 || rowfile_flush(to, e) == -1)
+	    write_new(s, to, e) == -1)
 		goto fail;
 	carry_unchanged(s, to);
-	if (renameat(s->dirfd, ROWS_FOLDED, s->dirfd, ROWS) == -1) {
-		err_sys(e, "cannot rename the folded rows");
+	if (replace(s, to, e) == -1)
 		goto fail;
-	}
 	store_fold_abort(s);
-	rowfile_close(s->now);
-	s->now = to;
-	s->named = false;
 	return 0;
 fail:
-	if (to != NULL) {
-		rowfile_close(to);
-		remove_name(s->dirfd, ROWS_FOLDED, 0);
-	}
+	drop_folded(s, to);
 	store_fold_abort(s);
 	return -1;
 }

@@ -67,6 +67,14 @@ int store_fold_begin(struct store *s, uint64_t rows_max,
     struct err *e) MUST_CHECK;
 int store_fold_end(struct store *s, struct err *e) MUST_CHECK;
 void store_fold_abort(struct store *s);
+/* While folding: whether the row that lived at `was` is one of those stored, so
+ * that its next image is needed even where it changes nothing. */
+bool store_knows(const struct store *s, const struct rowid *was);
+
+/* Takes the rows of a table out: what is known of them proved to be not the
+ * whole truth, and a wrong image is worse than none. */
+int store_forget(struct store *s, const char *table, struct err *e) MUST_CHECK;
+
 /* Counts of the rows that stand, by table, in table order of first mention;
  * lent until the next change of the store.  `unchanged`: rows that a fold found
  * to be back at their first text (other unchanged rows never come here). */
