@@ -27,7 +27,7 @@ struct mcp_server {
 	struct gate *gate;
 	struct agent *agent;
 	struct listener *listener;
-	LIST_HEAD(, conn) conns;
+	LIST_HEAD(conn_list, conn) conns;
 	int calls; /* under way, on all of them */
 };
 
@@ -36,7 +36,7 @@ struct conn {
 	struct mcp_server *server;
 	struct lines *lines;
 	struct peer peer;
-	LIST_HEAD(, call) calls;
+	LIST_HEAD(call_list, call) calls;
 	const struct revision *agreed; /* by initialize, or NULL */
 	const struct revision *latest; /* that the last request came in */
 	char client[ENVELOPE_CLIENT_SIZE];
@@ -315,9 +315,8 @@ take(struct conn *c, const struct rpc_message *m, struct batch *b)
 static void
 take_batch(struct conn *c, const struct rpc_message *m, struct batch *outer)
 {
-	size_t n = json_array_size(m->root), i;
+	size_t n = json_array_size(m->root);
 	struct batch *b;
-	json_t *j;
 
 	if (outer != NULL || c->agreed == NULL || !c->agreed->batches ||
 	    n == 0 || n > BATCH_MAX) {
@@ -331,10 +330,10 @@ take_batch(struct conn *c, const struct rpc_message *m, struct batch *outer)
 	b = mem_new(sizeof(*b));
 	b->answers = json_array();
 	b->open = 1;
-	json_array_foreach (m->root, i, j) {
+	for (size_t i = 0; i < n; i++) {
 		struct rpc_message part;
 
-		rpc_classify(j, &part);
+		rpc_classify(json_array_get(m->root, i), &part);
 		take(c, &part, b);
 		rpc_release(&part);
 	}

@@ -164,9 +164,6 @@ reach(struct bridge *b)
 static void
 lose(struct bridge *b, const char *reason)
 {
-	size_t i;
-	json_t *id;
-
 	log_warnx("airlockd closed '%s': %s", b->o->socket, reason);
 	snprintf(b->why, sizeof(b->why),
 	    "airlockd closed '%s' (%s) before it answered. What the call did is "
@@ -177,19 +174,16 @@ lose(struct bridge *b, const char *reason)
 	b->passing = false;
 	queue_clear(&b->up);
 	b->down.text.len = b->whole;
-	json_array_foreach (b->waiting, i, id)
-		answer_error(b, id);
+	for (size_t i = 0; i < json_array_size(b->waiting); i++)
+		answer_error(b, json_array_get(b->waiting, i));
 	json_array_clear(b->waiting);
 }
 
 static void
 forget(struct bridge *b, const json_t *id)
 {
-	size_t i;
-	json_t *j;
-
-	json_array_foreach (b->waiting, i, j) {
-		if (json_equal(j, id)) {
+	for (size_t i = 0; i < json_array_size(b->waiting); i++) {
+		if (json_equal(json_array_get(b->waiting, i), id)) {
 			json_array_remove(b->waiting, i);
 			return;
 		}

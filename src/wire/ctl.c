@@ -137,8 +137,8 @@ ctl_parse_request(const char *line, size_t len, json_t **msg,
 {
 	json_error_t why;
 	json_t *j = json_loadb(line, len, JSON_REJECT_DUPLICATES, &why);
-	enum ctl_verb v;
-	json_t *a;
+	enum ctl_verb v = CTL_NVERBS;
+	json_t *a = NULL;
 
 	if (j == NULL)
 		return err_set(e, ERR_INPUT,

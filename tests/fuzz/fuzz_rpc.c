@@ -86,13 +86,10 @@ check_message(const struct rpc_message *m)
 static void
 check_batch(const json_t *batch)
 {
-	size_t i;
-	json_t *j;
-
-	json_array_foreach (batch, i, j) {
+	for (size_t i = 0; i < json_array_size(batch); i++) {
 		struct rpc_message part;
 
-		rpc_classify(j, &part);
+		rpc_classify(json_array_get(batch, i), &part);
 		check_message(&part);
 		rpc_release(&part);
 	}

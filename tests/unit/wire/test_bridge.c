@@ -268,6 +268,10 @@ answers_for_a_daemon_that_goes_away(void **state)
 	say(s->in, ASK("8"));
 	meet(s);
 	assert_non_null(strstr(hear(s->daemon), "\"id\":8"));
+	stop_daemon(s);
+	hear_error(s->out, "8", "not known"); /* and none of those before */
+	say(s->in, ASK("9"));
+	hear_error(s->out, "9", "cannot be reached");
 }
 
 static void

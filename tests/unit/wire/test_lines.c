@@ -572,6 +572,7 @@ send_descriptor(int sock, int fd)
 		.msg_controllen = sizeof(control.space) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
+	memset(&control, 0, sizeof(control));
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));

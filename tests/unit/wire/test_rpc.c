@@ -111,7 +111,8 @@ classifies(void **state UNUSED)
 		    (id != NULL && strcmp(id, cases[i].id) != 0))
 			fail_msg("%s: id %s", cases[i].line, id);
 		if ((m.method == NULL) != (cases[i].method == NULL) ||
-		    (m.method != NULL && strcmp(m.method, cases[i].method)))
+		    (m.method != NULL &&
+			strcmp(m.method, cases[i].method) != 0))
 			fail_msg("%s: method %s", cases[i].line, m.method);
 		assert_true(m.kind != RPC_BAD ||
 			    (m.text[0] != '\0' &&
