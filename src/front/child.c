@@ -118,7 +118,7 @@ child_kill(struct child *c)
 int
 child_run(const struct child_options *o, int timeout_ms, struct err *e)
 {
-	struct child c;
+	struct child c = { 0, -1 };
 	int status = 0;
 
 	if (child_start(o, &c, e) != 0)

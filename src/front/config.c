@@ -215,8 +215,8 @@ int
 config_set(struct config *c, const char *section, const char *name,
     const char *key, const char *value, struct err *e)
 {
-	enum config_section s;
-	void *target;
+	enum config_section s = SECTION_N;
+	void *target = NULL;
 
 	if (config_find(c, section, name, &s, &target, e) != 0)
 		return -1;

@@ -91,12 +91,6 @@ check_pair(const struct agent_options *a, const struct agent_options *b,
 		    "connect to both; give them users of their own, or set "
 		    "shared_uid = yes",
 		    a->name, b->name, (unsigned)uid);
-	if (a->gid != (gid_t)-1 && a->gid == b->gid)
-		return err_set(e, ERR_INPUT,
-		    "agents '%s' and '%s' differ in access but have the same "
-		    "group; give them groups of their own, or set shared_uid = "
-		    "yes",
-		    a->name, b->name);
 	return 0;
 }
 
@@ -104,8 +98,13 @@ static int
 check_agent(const struct config *c, const struct agent_options *a,
     struct err *e)
 {
-	bool others = a->gid != (gid_t)-1;
+	bool others = false;
 
+	if (a->gid != (gid_t)-1 && a->nuids == 0)
+		return err_set(e, ERR_INPUT,
+		    "agent '%s' has a group but no users; the group only "
+		    "narrows who can try to connect",
+		    a->name);
 	for (size_t i = 0; i < a->nuids; i++)
 		others = others || a->uids[i] != geteuid();
 	if (others && c->runtime_dir == NULL)

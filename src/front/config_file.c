@@ -257,9 +257,9 @@ check_mode(const char *path, const struct stat *st, bool secret, struct err *e)
 	return 0;
 }
 
-/* Gives the whole file; *len bytes. */
-static int
-slurp(int fd, const char *path, char **out, size_t *len, struct err *e)
+/* Gives the whole file, *len bytes; NULL with *e filled. */
+static char *
+slurp(int fd, const char *path, size_t *len, struct err *e)
 {
 	char *buf = mem_new(FILE_SIZE_MAX + 1);
 	size_t n = 0;
@@ -268,16 +268,17 @@ slurp(int fd, const char *path, char **out, size_t *len, struct err *e)
 	while ((r = read(fd, buf + n, FILE_SIZE_MAX + 1 - n)) > 0)
 		n += (size_t)r;
 	if (r == 0 && n <= FILE_SIZE_MAX) {
-		*out = buf;
 		*len = n;
-		return 0;
+		return buf;
 	}
 	mem_wipe(buf, n);
 	free(buf);
 	if (r == -1)
-		return err_sys(e, "cannot read '%s'", path);
-	return err_set(e, ERR_LIMIT, "'%s' is longer than %d bytes", path,
-	    FILE_SIZE_MAX);
+		err_sys(e, "cannot read '%s'", path);
+	else
+		err_set(e, ERR_LIMIT, "'%s' is longer than %d bytes", path,
+		    FILE_SIZE_MAX);
+	return NULL;
 }
 
 int
@@ -295,7 +296,7 @@ config_read(struct config *c, const char *path, struct err *e)
 	if (fstat(fd, &st) == -1)
 		err_sys(e, "cannot look at '%s'", path);
 	else if (check_mode(path, &st, false, e) == 0 &&
-		 slurp(fd, path, &text, &len, e) == 0 &&
+		 (text = slurp(fd, path, &len, e)) != NULL &&
 		 config_read_text(c, path, text, len, &secret, e) == 0)
 		r = check_mode(path, &st, secret, e);
 	close(fd);

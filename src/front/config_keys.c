@@ -34,7 +34,7 @@ static_assert(sizeof(section_name) / sizeof(section_name[0]) == SECTION_N,
 /* clang-format off */
 const struct config_key config_keys[] = {
 #define K(name, type, offset, value, min, max, reload, help) \
-	{ SECTION_AIRLOCK, name, &type, offset, value, min, max, reload, help },
+	{ SECTION_AIRLOCK, name, &(type), offset, value, min, max, reload, help },
 	/* where things are */
 	K("state_dir", type_path, C(state_dir), NULL, 0, 0, false,
 	    "the state directory")
@@ -111,7 +111,7 @@ const struct config_key config_keys[] = {
 	    "one record")
 #undef K
 #define K(name, type, offset, value, help) \
-	{ SECTION_DATABASE, name, &type, offset, value, 0, 0, false, help },
+	{ SECTION_DATABASE, name, &(type), offset, value, 0, 0, false, help },
 	K("writer_dsn", type_dsn_or_embedded, G(database.writer_dsn), NULL,
 	    "connection string of the writer, or embedded")
 	K("reader_dsn", type_dsn, G(database.reader_dsn), NULL,
@@ -124,13 +124,13 @@ const struct config_key config_keys[] = {
 	    "SQL that a new embedded database begins with")
 #undef K
 #define K(name, type, offset, value, help) \
-	{ SECTION_AGENT, name, &type, offset, value, 0, 0, false, help },
+	{ SECTION_AGENT, name, &(type), offset, value, 0, 0, false, help },
 	K("access", type_access, A(access), "data",
 	    "what the agent may propose")
 	K("users", type_users, A(uids), NULL,
 	    "who may connect to the agent's socket")
 	K("group", type_group, A(gid), NULL,
-	    "whose members may connect to the agent's socket")
+	    "group of the socket: who can try to connect")
 	K("writer_dsn", type_dsn, A(writer_dsn), NULL,
 	    "this agent's own writer")
 	K("reader_dsn", type_dsn, A(reader_dsn), NULL,
@@ -139,7 +139,7 @@ const struct config_key config_keys[] = {
 	    "this agent's own search_path")
 #undef K
 #define K(name, type, offset, value, min, max, help) \
-	{ SECTION_OPERATOR, name, &type, offset, value, min, max, false, help },
+	{ SECTION_OPERATOR, name, &(type), offset, value, min, max, false, help },
 	K("user", type_user, O(uid), NULL, 0, 0,
 	    "the operator's login")
 	K("group", type_group, O(gid), NULL, 0, 0,

@@ -294,8 +294,8 @@ show_number(struct text *out, long long v, bool suffix)
 	static int parse_##name(const struct config_key *k, void *target,      \
 	    const char *value, struct err *e)                                  \
 	{                                                                      \
-		type *p = field(k, target);                                    \
-		long long v;                                                   \
+		__typeof__(type) *p = field(k, target);                        \
+		long long v = 0;                                               \
                                                                                \
 		if (parse_number(k, value, suffix, &v, e) != 0)                \
 			return -1;                                             \
@@ -305,7 +305,7 @@ show_number(struct text *out, long long v, bool suffix)
 	static void show_##name(const struct config_key *k,                    \
 	    const void *target, struct text *out)                              \
 	{                                                                      \
-		const type *p = const_field(k, target);                        \
+		const __typeof__(type) *p = const_field(k, target);            \
                                                                                \
 		show_number(out, (long long)*p, suffix);                       \
 	}
@@ -336,8 +336,8 @@ parse_time(const struct config_key *k, const char *value, int64_t *ms,
 	static int parse_##name(const struct config_key *k, void *target,      \
 	    const char *value, struct err *e)                                  \
 	{                                                                      \
-		type *p = field(k, target);                                    \
-		int64_t ms;                                                    \
+		__typeof__(type) *p = field(k, target);                        \
+		int64_t ms = 0;                                                \
                                                                                \
 		if (parse_time(k, value, &ms, e) != 0)                         \
 			return -1;                                             \
@@ -347,7 +347,7 @@ parse_time(const struct config_key *k, const char *value, int64_t *ms,
 	static void show_##name(const struct config_key *k,                    \
 	    const void *target, struct text *out)                              \
 	{                                                                      \
-		const type *p = const_field(k, target);                        \
+		const __typeof__(type) *p = const_field(k, target);            \
 		char s[32];                                                    \
                                                                                \
 		clock_print_duration(s, sizeof(s), *p);                        \

@@ -86,7 +86,8 @@ take(struct flags *f, int i, char *argument)
 {
 	mem_free_secret(f->value[i]);
 	f->value[i] = mem_strdup(argument != NULL ? argument : "");
-	if (i != FLAG_DB || strcmp(argument, CONFIG_EMBEDDED) == 0 ||
+	if (i != FLAG_DB || argument == NULL ||
+	    strcmp(argument, CONFIG_EMBEDDED) == 0 ||
 	    !dsn_has_password(argument))
 		return;
 	harden_wipe_argument(argument);

@@ -198,7 +198,7 @@ start_core(struct daemon *d)
 		fatalx("cannot make an event loop");
 	if (gate_new(d->base, o, &d->gate, &e) != 0)
 		give_up(d, &e);
-	d->servers = mem_array(o->nagents, sizeof(*d->servers));
+	d->servers = mem_array(o->nagents, sizeof(struct mcp_server *));
 	for (size_t i = 0; i < o->nagents; i++)
 		if (mcp_server_open(d->base, d->gate,
 			gate_agent(d->gate, o->agents[i].name), &d->servers[i],

@@ -138,9 +138,8 @@ static const struct {
 	  "[agent a]\naccess = read\nusers = 5001\n[agent b]\nusers = 5003\n",
 	    NULL },
 	{ "[airlock]\nruntime_dir = /r\n[database d]\nwriter_dsn = host=h\n"
-	  "[agent a]\naccess = read\nusers = 5001\ngroup = 77\n"
-	  "[agent b]\nusers = 5003\ngroup = 77\n",
-	    "the same group" },
+	  "[agent a]\ngroup = 77\n",
+	    "has a group but no users" },
 	{ "[database d]\nwriter_dsn = host=h\n[agent a]\nusers = 5001\n",
 	    "set runtime_dir" },
 	{ "[database d]\nwriter_dsn = host=h\n[operator o]\nuser = 5001\n",

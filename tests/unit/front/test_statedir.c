@@ -185,8 +185,8 @@ test_runtime(void **state UNUSED)
 static const struct {
 	const char *variable, *value, *dir;
 } defaults[] = {
-	{ "HOME", "/home/x", "/home/x/.local/state/airlock" },
-	{ "XDG_STATE_HOME", "relative", "/home/x/.local/state/airlock" },
+	{ "HOME", "/h/x", "/h/x/.local/state/airlock" },
+	{ "XDG_STATE_HOME", "relative", "/h/x/.local/state/airlock" },
 	{ "XDG_STATE_HOME", "/xdg", "/xdg/airlock" },
 	{ "STATE_DIRECTORY", "/var/lib/airlock:/other", "/var/lib/airlock" },
 	{ "AIRLOCK_STATE_DIR", "/own", "/own" },
