@@ -369,9 +369,15 @@ static bool
 take_record(void *arg, const json_t *rec, const char *line, size_t len)
 {
 	struct stream *s = arg;
+	json_int_t seq = json_integer_value(json_object_get(rec, "seq"));
 
 	s->done++;
-	s->from = (uint64_t)json_integer_value(json_object_get(rec, "seq")) + 1;
+	if (seq < 1 || (uint64_t)seq < s->from) {
+		s->failed = true;
+		return refuse(s, "JOURNAL_BROKEN",
+		    "a record stands out of its order");
+	}
+	s->from = (uint64_t)seq + 1;
 	if (s->change != NULL && !is_about(rec, s->change))
 		return wants_more(s);
 	if (!send_raw(s, line, len))
