@@ -26,8 +26,8 @@ static const char *const edit_name[] = { "from", "where", "returning" };
 size_t
 frame_length(const unsigned char h[FRAME_HEADER], size_t max)
 {
-	size_t n = (size_t)h[0] << 24 | (size_t)h[1] << 16 |
-	    (size_t)h[2] << 8 | h[3];
+	size_t n =
+	    (size_t)h[0] << 24 | (size_t)h[1] << 16 | (size_t)h[2] << 8 | h[3];
 
 	return n <= max ? n : 0;
 }
@@ -100,8 +100,8 @@ ask_unpack(const char *p, size_t n, struct ask *a, struct err *e)
 
 		a->texts[i] = s != NULL ? mem_strdup(s) : NULL;
 	}
-	a->edit = (struct rewrite_edit){ a->texts[0], a->texts[1],
-		a->texts[2] };
+	a->edit =
+	    (struct rewrite_edit){ a->texts[0], a->texts[1], a->texts[2] };
 	json_decref(j);
 	return 0;
 }
@@ -118,8 +118,7 @@ ask_release(struct ask *a)
 static void
 fail(struct answer *a, enum answer_status status, const struct err *e)
 {
-	size_t n = text_utf8_cut(e->text, strlen(e->text),
-	    sizeof(a->text) - 1);
+	size_t n = text_utf8_cut(e->text, strlen(e->text), sizeof(a->text) - 1);
 
 	a->status = status;
 	memcpy(a->text, e->text, n);
@@ -130,7 +129,7 @@ static void
 make_facts(const struct ask *ask, struct answer *a)
 {
 	struct err e = ERR_INIT;
-	struct parse p;
+	struct parse p = { 0 };
 
 	if (parse_text(ask->sql, strlen(ask->sql), &p, &a->position, &e) ==
 	    -1) {
@@ -166,9 +165,9 @@ rewrite_to_json(const struct rewrite_result *r)
 	json_t *v = json_array();
 
 	for (size_t i = 0; i < r->ninserts; i++)
-		json_array_append_new(v, json_pack("[I, I]",
-		    (json_int_t)r->inserts[i].at,
-		    (json_int_t)r->inserts[i].len));
+		json_array_append_new(v,
+		    json_pack("[I, I]", (json_int_t)r->inserts[i].at,
+			(json_int_t)r->inserts[i].len));
 	return json_pack("{s:s, s:o}", "sql", r->sql, "inserts", v);
 }
 
@@ -276,12 +275,13 @@ get_answer(const json_t *j, struct answer *a, struct err *e)
 	int s = 0;
 
 	while (status != NULL && s < ANSWER_NSTATUS &&
-	    strcmp(status, status_name[s]) != 0)
+	       strcmp(status, status_name[s]) != 0)
 		s++;
-	if (json_object_size(j) != 5 || status == NULL ||
-	    s == ANSWER_NSTATUS || text == NULL || !json_is_integer(position) ||
-	    at < 0 || at > POSITION_MAX)
-		return err_set(e, ERR_INPUT, "the parser's answer is malformed");
+	if (json_object_size(j) != 5 || status == NULL || s == ANSWER_NSTATUS ||
+	    text == NULL || !json_is_integer(position) || at < 0 ||
+	    at > POSITION_MAX)
+		return err_set(e, ERR_INPUT,
+		    "the parser's answer is malformed");
 	if (text_copy(a->text, sizeof(a->text), text, e) == -1 ||
 	    get_parts(j, a, e) == -1)
 		return -1;

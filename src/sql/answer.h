@@ -32,9 +32,9 @@ struct ask {
 
 enum answer_status {
 	ANSWER_OK,
-	ANSWER_READY,	 /* the child has started */
-	ANSWER_SYNTAX,	 /* text and position say what and where */
-	ANSWER_COMPLEX,	 /* deeper or larger than is read */
+	ANSWER_READY,    /* the child has started */
+	ANSWER_SYNTAX,   /* text and position say what and where */
+	ANSWER_COMPLEX,  /* deeper or larger than is read */
 	ANSWER_UNPROVED, /* a rewrite that does not fit or is not proved */
 	ANSWER_NSTATUS
 };
@@ -56,8 +56,8 @@ size_t frame_length(const unsigned char header[FRAME_HEADER], size_t max);
 void ask_pack(struct text *out, const char *sql, size_t len,
     const struct rewrite_edit *edit);
 /* From a frame's JSON; *a is the caller's to release. */
-int ask_unpack(const char *p, size_t n, struct ask *a, struct err *e)
-    MUST_CHECK;
+int ask_unpack(const char *p, size_t n, struct ask *a,
+    struct err *e) MUST_CHECK;
 void ask_release(struct ask *a);
 
 /* Parses, and reads or rewrites; never fails but by saying so in *a. */
@@ -65,8 +65,8 @@ void answer_make(const struct ask *ask, struct answer *a);
 void answer_pack(struct text *out, const struct answer *a);
 /* Checks every member: the child has parsed foreign text and may be foreign
  * itself by now. */
-int answer_unpack(const char *p, size_t n, struct answer *a, struct err *e)
-    MUST_CHECK;
+int answer_unpack(const char *p, size_t n, struct answer *a,
+    struct err *e) MUST_CHECK;
 void answer_release(struct answer *a);
 
 #endif

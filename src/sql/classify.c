@@ -237,8 +237,8 @@ detaches_concurrently(const ProtobufCMessage *m)
 	if (m->descriptor != &pg_query__alter_table_stmt__descriptor)
 		return false;
 	for (size_t i = 0; i < s->n_cmds; i++) {
-		const PgQuery__AlterTableCmd *c = tree_as(s->cmds[i],
-		    &pg_query__alter_table_cmd__descriptor);
+		const PgQuery__AlterTableCmd *c =
+		    tree_as(s->cmds[i], &pg_query__alter_table_cmd__descriptor);
 		const ProtobufCMessage *def =
 		    c != NULL ? tree_inner(c->def) : NULL;
 

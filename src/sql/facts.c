@@ -35,15 +35,15 @@ from_insert(const ProtobufCMessage *m, struct target *t, struct facts *f)
 	if (c == NULL)
 		return;
 	f->conflict =
-	    c->action == PG_QUERY__ON_CONFLICT_ACTION__ONCONFLICT_NOTHING ?
-	    CONFLICT_NOTHING : CONFLICT_UPDATE;
+	    c->action == PG_QUERY__ON_CONFLICT_ACTION__ONCONFLICT_NOTHING
+		? CONFLICT_NOTHING
+		: CONFLICT_UPDATE;
 	t->set = c->target_list;
 	t->nset = c->n_target_list;
 }
 
 static void
-from_update(const ProtobufCMessage *m, struct target *t,
-    struct facts *f UNUSED)
+from_update(const ProtobufCMessage *m, struct target *t, struct facts *f UNUSED)
 {
 	const PgQuery__UpdateStmt *s = (const void *)m;
 
@@ -55,8 +55,7 @@ from_update(const ProtobufCMessage *m, struct target *t,
 }
 
 static void
-from_delete(const ProtobufCMessage *m, struct target *t,
-    struct facts *f UNUSED)
+from_delete(const ProtobufCMessage *m, struct target *t, struct facts *f UNUSED)
 {
 	const PgQuery__DeleteStmt *s = (const void *)m;
 
@@ -104,12 +103,11 @@ describe_set(const struct target *t, struct facts *f)
 {
 	f->set_columns = mem_array(t->nset, sizeof(*f->set_columns));
 	for (size_t i = 0; i < t->nset; i++) {
-		const PgQuery__ResTarget *r = tree_as(t->set[i],
-		    &pg_query__res_target__descriptor);
+		const PgQuery__ResTarget *r =
+		    tree_as(t->set[i], &pg_query__res_target__descriptor);
 
 		if (r != NULL)
-			f->set_columns[f->nset_columns++] =
-			    mem_strdup(r->name);
+			f->set_columns[f->nset_columns++] = mem_strdup(r->name);
 	}
 }
 
@@ -126,8 +124,8 @@ describe_where(const struct target *t, struct facts *f)
 	f->has_where = t->where != NULL;
 	if (t->where == NULL)
 		return;
-	f->current_of = tree_as(t->where,
-	    &pg_query__current_of_expr__descriptor) != NULL;
+	f->current_of =
+	    tree_as(t->where, &pg_query__current_of_expr__descriptor) != NULL;
 	if (f->current_of)
 		return;
 	tree_forget_locations(&t->where->base);
@@ -141,8 +139,8 @@ describe_target(const struct target *t, struct facts *f)
 	const PgQuery__RangeVar *r = t->relation;
 
 	f->target_has_alias = r->alias != NULL;
-	f->target_ref = mem_strdup(
-	    r->alias != NULL ? r->alias->aliasname : r->relname);
+	f->target_ref =
+	    mem_strdup(r->alias != NULL ? r->alias->aliasname : r->relname);
 	f->target_position = r->location;
 	f->only = !r->inh;
 	f->has_returning = t->nreturning > 0;
@@ -166,7 +164,7 @@ option_is_on(const PgQuery__DefElem *d)
 	if (b != NULL)
 		return b->boolval;
 	return s == NULL || (strcasecmp(s->sval, "false") != 0 &&
-	    strcasecmp(s->sval, "off") != 0);
+				strcasecmp(s->sval, "off") != 0);
 }
 
 /* Gives what is explained. */
@@ -181,8 +179,10 @@ explain(const PgQuery__ExplainStmt *x, struct facts *f)
 		const PgQuery__DefElem *d =
 		    tree_as(x->options[i], &pg_query__def_elem__descriptor);
 
-		if (d != NULL && (strcasecmp(d->defname, "analyze") == 0 ||
-		    strcasecmp(d->defname, "analyse") == 0) && option_is_on(d))
+		if (d != NULL &&
+		    (strcasecmp(d->defname, "analyze") == 0 ||
+			strcasecmp(d->defname, "analyse") == 0) &&
+		    option_is_on(d))
 			f->explain_analyze = true;
 	}
 	f->explain_kind = classify(m, &tag);

@@ -9,31 +9,34 @@
 #include "base/err.h"
 
 enum stmt_kind {
-	STMT_EMPTY,	  /* nothing but white space, comments, semicolons */
-	STMT_SELECT,	  /* SELECT, VALUES, TABLE, WITH ... SELECT */
+	STMT_EMPTY,  /* nothing but white space, comments, semicolons */
+	STMT_SELECT, /* SELECT, VALUES, TABLE, WITH ... SELECT */
 	STMT_INSERT,
 	STMT_UPDATE,
 	STMT_DELETE,
 	STMT_MERGE,
-	STMT_EXPLAIN,	  /* see explain_kind */
+	STMT_EXPLAIN, /* see explain_kind */
 	STMT_SHOW,
 	STMT_COPY,
 	STMT_CALL,
 	STMT_DO,
-	STMT_TRANSACTION, /* BEGIN COMMIT ROLLBACK SAVEPOINT PREPARE TRANSACTION */
-	STMT_SESSION,	  /* SET RESET DISCARD PREPARE EXECUTE DEALLOCATE DECLARE
-			     FETCH MOVE CLOSE LISTEN NOTIFY UNLISTEN LOAD
-			     CHECKPOINT SET CONSTRAINTS */
+	STMT_TRANSACTION, /* BEGIN COMMIT ROLLBACK SAVEPOINT PREPARE TRANSACTION
+	                   */
+	STMT_SESSION, /* SET RESET DISCARD PREPARE EXECUTE DEALLOCATE DECLARE
+	                 FETCH MOVE CLOSE LISTEN NOTIFY UNLISTEN LOAD
+	                 CHECKPOINT SET CONSTRAINTS */
 	STMT_LOCK,
 	STMT_TRUNCATE,
-	STMT_DDL,	  /* CREATE ALTER DROP COMMENT RENAME REFRESH SECURITY LABEL */
-	STMT_GRANT,	  /* GRANT REVOKE ALTER DEFAULT PRIVILEGES REASSIGN/DROP OWNED */
-	STMT_SYSTEM,	  /* ALTER SYSTEM; roles, databases, tablespaces, extensions,
-			     languages, publications, subscriptions, foreign
-			     servers and user mappings, event triggers */
-	STMT_MAINTENANCE, /* VACUUM ANALYZE CLUSTER REINDEX and what cannot run in
-			     a transaction: CREATE/DROP INDEX CONCURRENTLY, ... */
-	STMT_OTHER,	  /* a node this program does not know: refused */
+	STMT_DDL, /* CREATE ALTER DROP COMMENT RENAME REFRESH SECURITY LABEL */
+	STMT_GRANT, /* GRANT REVOKE ALTER DEFAULT PRIVILEGES REASSIGN/DROP OWNED
+	             */
+	STMT_SYSTEM, /* ALTER SYSTEM; roles, databases, tablespaces, extensions,
+	                languages, publications, subscriptions, foreign
+	                servers and user mappings, event triggers */
+	STMT_MAINTENANCE, /* VACUUM ANALYZE CLUSTER REINDEX and what cannot run
+	                     in a transaction: CREATE/DROP INDEX CONCURRENTLY,
+	                     ... */
+	STMT_OTHER,       /* a node this program does not know: refused */
 	STMT_NKINDS
 };
 
@@ -44,12 +47,12 @@ enum conflict_kind { CONFLICT_NONE, CONFLICT_NOTHING, CONFLICT_UPDATE };
 struct facts_name {
 	char *schema; /* NULL where unqualified */
 	char *name;
-	char op;      /* relations: 'r' read, 'i' insert, 'u' update, 'd' delete,
-			 'm' merge, 'x' named by a statement of another kind
-			 (all of those are among the writes); functions: 'f',
-			 or 'o' for an operator with a schema of its own */
-	bool nested;  /* a write inside a CTE, not the statement's own target */
-	int nargs;    /* functions: as written; -1 where not known */
+	char op;     /* relations: 'r' read, 'i' insert, 'u' update, 'd' delete,
+	                'm' merge, 'x' named by a statement of another kind
+	                (all of those are among the writes); functions: 'f',
+	                or 'o' for an operator with a schema of its own */
+	bool nested; /* a write inside a CTE, not the statement's own target */
+	int nargs;   /* functions: as written; -1 where not known */
 	long position;
 };
 
@@ -60,45 +63,47 @@ struct facts_names {
 
 struct facts {
 	enum stmt_kind kind;
-	char *tag;	       /* "DROP TABLE", "SELECT", for people */
-	char *node;	       /* protobuf name of the statement node */
-	size_t statements;     /* in the text; only the first is described */
-	long second_position;  /* where the second begins, -1 */
+	char *tag;            /* "DROP TABLE", "SELECT", for people */
+	char *node;           /* protobuf name of the statement node */
+	size_t statements;    /* in the text; only the first is described */
+	long second_position; /* where the second begins, -1 */
 	bool explain;
 	bool explain_analyze;
 	enum stmt_kind explain_kind; /* what is explained */
-	struct facts_names reads;    /* CTE names left out, scoping done right */
-	struct facts_names writes;   /* own target first */
+	struct facts_names reads;  /* CTE names left out, scoping done right */
+	struct facts_names writes; /* own target first */
 	struct facts_names functions; /* wherever they stand */
-	bool locking;		/* FOR UPDATE and its kin, anywhere */
+	bool locking;                 /* FOR UPDATE and its kin, anywhere */
 	long locking_position;
-	bool into;		/* SELECT INTO, anywhere; CREATE TABLE AS under EXPLAIN */
-	bool opaque;		/* holds a node the walk does not know */
-	char *opaque_node;	/* its name */
-	int params;		/* the highest $n, 0 where none */
+	bool into;   /* SELECT INTO, anywhere; CREATE TABLE AS under EXPLAIN */
+	bool opaque; /* holds a node the walk does not know */
+	char *opaque_node; /* its name */
+	int params;        /* the highest $n, 0 where none */
 	/* of the own target of INSERT, UPDATE, DELETE, MERGE */
-	char *target_ref;	/* alias, else relation name, as the query refers to it */
+	char *target_ref; /* alias, else relation name, as the query refers to
+	                     it */
 	bool target_has_alias;
-	long target_position;	/* of its name; -1 where there is no target */
-	bool only;		/* ONLY was said */
+	long target_position; /* of its name; -1 where there is no target */
+	bool only;            /* ONLY was said */
 	bool current_of;
 	bool has_where;
-	bool where_vacuous;	/* constant, or true for every row by its form:
-				   TRUE, 1=1, id = id, x OR true */
+	bool where_vacuous; /* constant, or true for every row by its form:
+	                       TRUE, 1=1, id = id, x OR true */
 	bool where_ignores_target; /* never mentions the target's columns */
 	bool has_returning;
 	enum conflict_kind conflict;
-	char **set_columns;	/* UPDATE's SET, or ON CONFLICT DO UPDATE's SET */
+	char **set_columns; /* UPDATE's SET, or ON CONFLICT DO UPDATE's SET */
 	size_t nset_columns;
 };
 
 extern const char *const stmt_kind_name[STMT_NKINDS];
 
-/* Reads the parse tree (see sql/parse.h) into *f, which the caller releases; the
- * locations in the tree's own condition are forgotten by it.
- * ERR_LIMIT where the tree is deeper than the walk allows. */
+/* Reads the parse tree (see sql/parse.h) into *f, which the caller releases;
+ * the locations in the tree's own condition are forgotten by it. ERR_LIMIT
+ * where the tree is deeper than the walk allows. */
 struct parse;
-int facts_read(const struct parse *p, struct facts *f, struct err *e) MUST_CHECK;
+int facts_read(const struct parse *p, struct facts *f,
+    struct err *e) MUST_CHECK;
 void facts_release(struct facts *f);
 
 /* The form in which facts cross from the child: gives a new object, NULL where

@@ -18,8 +18,17 @@ static const char *const conflict_name[] = {
 	[CONFLICT_UPDATE] = "update",
 };
 
-enum form { A_BOOL, A_INT, A_SIZE, A_POSITION, A_TEXT, A_KIND, A_CONFLICT,
-	A_NAMES, A_LIST };
+enum form {
+	A_BOOL,
+	A_INT,
+	A_SIZE,
+	A_POSITION,
+	A_TEXT,
+	A_KIND,
+	A_CONFLICT,
+	A_NAMES,
+	A_LIST
+};
 
 struct field {
 	const char *name;
@@ -80,9 +89,10 @@ names_to_json(const struct facts_names *v)
 		const struct facts_name *n = &v->v[i];
 		char op[] = { n->op, '\0' };
 
-		if (json_array_append_new(a, json_pack("[s?, s, s, b, i, I]",
-		    n->schema, n->name, op, n->nested, n->nargs,
-		    (json_int_t)n->position)) == -1) {
+		if (json_array_append_new(a,
+			json_pack("[s?, s, s, b, i, I]", n->schema, n->name, op,
+			    n->nested, n->nargs, (json_int_t)n->position)) ==
+		    -1) {
 			json_decref(a);
 			return NULL;
 		}
@@ -121,8 +131,7 @@ field_to_json(const struct facts *f, const struct field *d)
 	case A_TEXT:
 		return text_or_null(*(char *const *)at);
 	case A_KIND:
-		return json_string(
-		    stmt_kind_name[*(const enum stmt_kind *)at]);
+		return json_string(stmt_kind_name[*(const enum stmt_kind *)at]);
 	case A_CONFLICT:
 		return json_string(
 		    conflict_name[*(const enum conflict_kind *)at]);
@@ -141,7 +150,7 @@ facts_to_json(const struct facts *f)
 
 	for (size_t i = 0; i < NFIELDS; i++)
 		if (json_object_set_new(j, fields[i].name,
-		    field_to_json(f, &fields[i])) == -1) {
+			field_to_json(f, &fields[i])) == -1) {
 			json_decref(j);
 			return NULL;
 		}
@@ -196,7 +205,7 @@ get_name(const json_t *j, struct facts_name *n)
 	n->nargs = (int)nargs;
 	n->position = (long)position;
 	return get_text(json_array_get(j, 0), true, &n->schema) &&
-	    get_text(json_array_get(j, 1), false, &n->name);
+	       get_text(json_array_get(j, 1), false, &n->name);
 }
 
 static bool
@@ -296,7 +305,7 @@ facts_from_json(const json_t *j, struct facts *f, struct err *e)
 		    "facts are not an object of %zu members", NFIELDS);
 	for (size_t i = 0; i < NFIELDS; i++)
 		if (!get_field(json_object_get(j, fields[i].name), &fields[i],
-		    f)) {
+			f)) {
 			facts_release(f);
 			return err_set(e, ERR_INPUT,
 			    "facts: '%s' is missing or wrong", fields[i].name);

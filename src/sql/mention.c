@@ -30,7 +30,7 @@ static bool
 alias_is(const ProtobufCMessage *m, const char *name)
 {
 	return m != NULL && m->descriptor == &pg_query__alias__descriptor &&
-	    strcmp(((const PgQuery__Alias *)m)->aliasname, name) == 0;
+	       strcmp(((const PgQuery__Alias *)m)->aliasname, name) == 0;
 }
 
 /* Whether a FROM item makes the name known. */
@@ -50,10 +50,10 @@ item_is(const ProtobufCMessage *item, const char *name)
 		return alias_is(alias, name);
 	if (item->descriptor == &pg_query__join_expr__descriptor)
 		return item_is(tree_inner(j->larg), name) ||
-		    item_is(tree_inner(j->rarg), name) ||
-		    alias_is(tree_message(item, "join_using_alias"), name);
+		       item_is(tree_inner(j->rarg), name) ||
+		       alias_is(tree_message(item, "join_using_alias"), name);
 	return item->descriptor == &pg_query__range_var__descriptor &&
-	    strcmp(v->relname, name) == 0;
+	       strcmp(v->relname, name) == 0;
 }
 
 static bool
@@ -62,7 +62,7 @@ is_shadowed(const struct reading *r, const char *name)
 	for (const struct level *l = r->level; l != NULL; l = l->up)
 		for (size_t i = 0; i < l->select->n_from_clause; i++)
 			if (item_is(tree_inner(l->select->from_clause[i]),
-			    name))
+				name))
 				return true;
 	return false;
 }
@@ -103,7 +103,8 @@ column_ref(struct reading *r, const ProtobufCMessage *m)
 		return 0;
 	if (n > 2)
 		return !t->is_alias &&
-		    (t->schema == NULL || strcmp(part(c, n - 3), t->schema) == 0);
+		       (t->schema == NULL ||
+			   strcmp(part(c, n - 3), t->schema) == 0);
 	return !is_shadowed(r, relation);
 }
 

@@ -87,7 +87,7 @@ skip(const uint8_t **at, const uint8_t *end, unsigned wire, uint64_t *length)
 	if (wire == 2 && !varint(at, end, length))
 		return false;
 	return (wire == 1 || wire == 2 || wire == 5) &&
-	    *length <= (uint64_t)(end - *at);
+	       *length <= (uint64_t)(end - *at);
 }
 
 /*
@@ -132,15 +132,17 @@ depth_is_fine(const uint8_t *at, size_t n)
 static int
 syntax_error(const PgQueryError *error, long *position, struct err *e)
 {
-	const char *text = error->message != NULL ? error->message :
-	    "the parser gave no message";
+	const char *text = error->message != NULL
+	                       ? error->message
+	                       : "the parser gave no message";
 	size_t n;
 
 	*position = error->cursorpos > 0 ? error->cursorpos : 0;
 	if (text_starts_with(text, "memory exhausted") ||
 	    text_starts_with(text, "out of memory") ||
 	    text_starts_with(text, "stack depth"))
-		return err_set(e, ERR_LIMIT, "the statement is nested too deeply");
+		return err_set(e, ERR_LIMIT,
+		    "the statement is nested too deeply");
 	n = text_utf8_cut(text, strlen(text), PARSE_MESSAGE_MAX);
 	return err_set(e, ERR_INPUT, "%.*s", (int)n, text);
 }
@@ -165,7 +167,7 @@ parse_text(const char *sql, size_t len, struct parse *p, long *position,
 		    "the statement is nested more than %d levels deep",
 		    PARSE_DEPTH_MAX);
 	else if ((p->tree = pg_query__parse_result__unpack(&arena,
-	    r.parse_tree.len, (uint8_t *)r.parse_tree.data)) == NULL)
+		      r.parse_tree.len, (uint8_t *)r.parse_tree.data)) == NULL)
 		rc = err_set(e, ERR_LIMIT, "the statement's tree is too large");
 	pg_query_free_protobuf_parse_result(r);
 	if (rc == -1)

@@ -91,7 +91,7 @@ static bool
 is_tree_of(struct parse *p, const char *text)
 {
 	struct err ignored = ERR_INIT;
-	struct parse q;
+	struct parse q = { 0 };
 	long position;
 	bool same;
 
@@ -121,7 +121,8 @@ fragment_parse(struct fragment *f, enum place place, const char *text,
 		e->code = ERR_INPUT;
 		return err_wrap(e, "%s to be added", places[place].name);
 	}
-	s = tree_as(parse_single(&f->parse), &pg_query__select_stmt__descriptor);
+	s = tree_as(parse_single(&f->parse),
+	    &pg_query__select_stmt__descriptor);
 	if (s != NULL)
 		take_nodes(s, place, f);
 	if (f->n == 0 || (place == PLACE_FROM && f->n != 1) ||
@@ -162,7 +163,7 @@ put(struct weave *w, long at, const char *before, const char *text,
 /* Where the clauses begin, as token numbers; SPLICE_NONE where they do not. */
 struct clauses {
 	size_t first, from, where, returning;
-	size_t before_where;	 /* end of what stands before WHERE */
+	size_t before_where;     /* end of what stands before WHERE */
 	size_t before_returning; /* the same for RETURNING */
 };
 
@@ -176,20 +177,22 @@ find_clauses(const struct splice_tokens *t, const struct parts *p,
 	c->returning =
 	    splice_find(t, c->first, t->n, PG_QUERY__TOKEN__RETURNING);
 	c->before_returning = c->returning != none ? c->returning : t->n;
-	c->where = p->where == NULL ? none :
-	    splice_find(t, c->first, c->before_returning,
-	    PG_QUERY__TOKEN__WHERE);
+	c->where = p->where == NULL
+	               ? none
+	               : splice_find(t, c->first, c->before_returning,
+			     PG_QUERY__TOKEN__WHERE);
 	c->before_where = c->where != none ? c->where : c->before_returning;
-	c->from = p->from == NULL ? none :
-	    splice_find(t, c->first, c->before_where, p->from_word);
+	c->from = p->from == NULL
+	              ? none
+	              : splice_find(t, c->first, c->before_where, p->from_word);
 }
 
 static int
 weave(struct weave *w, const struct splice_tokens *t, const struct parts *p,
     const struct fragment f[NPLACES], struct err *e)
 {
-	const char *word = p->from_word == PG_QUERY__TOKEN__USING ? " USING " :
-								    " FROM ";
+	const char *word =
+	    p->from_word == PG_QUERY__TOKEN__USING ? " USING " : " FROM ";
 	struct clauses c;
 	long end;
 
@@ -216,11 +219,9 @@ weave(struct weave *w, const struct splice_tokens *t, const struct parts *p,
 }
 
 static void
-append(struct parse *p, PgQuery__Node ***v, size_t *n,
-    const struct fragment *f)
+append(struct parse *p, PgQuery__Node ***v, size_t *n, const struct fragment *f)
 {
-	PgQuery__Node **more =
-	    parse_alloc(p, (*n + f->n) * sizeof(*more));
+	PgQuery__Node **more = parse_alloc(p, (*n + f->n) * sizeof(*more));
 
 	if (more == NULL)
 		fatalx("out of memory");
@@ -235,7 +236,8 @@ append(struct parse *p, PgQuery__Node ***v, size_t *n,
 static void
 conjoin(struct parse *p, PgQuery__Node **where, const struct fragment *f)
 {
-	PgQuery__BoolExpr *b = tree_as(*where, &pg_query__bool_expr__descriptor);
+	PgQuery__BoolExpr *b =
+	    tree_as(*where, &pg_query__bool_expr__descriptor);
 	struct fragment old = { .v = where, .n = 1 };
 	PgQuery__Node *n;
 
@@ -315,7 +317,8 @@ rewrite_parsed(struct parse *p, const struct rewrite_edit *edit,
 	    weave(&w, &tokens, &parts, f, e) == -1)
 		goto out;
 	if (!is_proved(p, &parts, f, w.out.s)) {
-		err_set(e, ERR_UNFIT, "the rewritten statement is not proved "
+		err_set(e, ERR_UNFIT,
+		    "the rewritten statement is not proved "
 		    "to be the same but for what was added");
 		goto out;
 	}
@@ -333,7 +336,7 @@ rewrite(const char *sql, const struct rewrite_edit *edit,
 {
 	struct fragment f[NPLACES] = { 0 };
 	struct rewrite_result result = { 0 };
-	struct parse p;
+	struct parse p = { 0 };
 	long position;
 	int rc;
 

@@ -10,8 +10,8 @@
 /*
  * What is to be added to a single INSERT, UPDATE or DELETE.  Each fragment is
  * parsed alone first and must be just what it says; NULL adds nothing.
- *   from       one FROM item: "(SELECT ...) AS b"    (UPDATE: FROM, DELETE: USING)
- *   where      one boolean expression, ANDed to the agent's in parentheses
+ *   from       one FROM item: "(SELECT ...) AS b"    (UPDATE: FROM, DELETE:
+ * USING) where      one boolean expression, ANDed to the agent's in parentheses
  *   returning  a target list, put behind the agent's own
  */
 struct rewrite_edit {

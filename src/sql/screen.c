@@ -29,7 +29,7 @@ static bool
 is_word_start(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-	    (unsigned char)c >= 0x80;
+	       (unsigned char)c >= 0x80;
 }
 
 static bool
@@ -97,8 +97,9 @@ quoted(struct reader *r, bool escapes)
 	do {
 		r->at++;
 		while (r->at < r->end && *r->at != quote)
-			r->at += escapes && *r->at == '\\' &&
-				r->at + 1 < r->end ? 2 : 1;
+			r->at += escapes && *r->at == '\\' && r->at + 1 < r->end
+			             ? 2
+			             : 1;
 		if (r->at < r->end)
 			r->at++;
 	} while (escapes && goes_on(r, quote));
@@ -151,7 +152,7 @@ plain(struct reader *r)
 static bool
 step(struct reader *r)
 {
-	bool (*read)(struct reader *r) = NULL;
+	bool (*read)(struct reader * r) = NULL;
 
 	if (next_is(r, "--"))
 		read = line_comment;
@@ -191,9 +192,9 @@ screen_text(const char *sql, size_t len, const struct screen_limits *l,
 	while (r.at < r.end)
 		if (!step(&r)) {
 			snprintf(why, size, "%s",
-			    r.ops > l->operator_run_max ?
-				"too many operator characters in a row" :
-				"too many comments one in another");
+			    r.ops > l->operator_run_max
+				? "too many operator characters in a row"
+				: "too many comments one in another");
 			return SCREEN_TOO_COMPLEX;
 		}
 	return SCREEN_FINE;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct screen_limits {
-	size_t bytes_max;	  /* inclusive */
+	size_t bytes_max;         /* inclusive */
 	size_t operator_run_max;  /* operator characters in a row */
 	size_t comment_depth_max; /* comments in comments */
 };

@@ -20,12 +20,11 @@ is_white(char c)
  * aside.
  */
 static void
-set_ends(const char *sql, const PgQuery__ScanResult *r,
-    struct splice_token *v)
+set_ends(const char *sql, const PgQuery__ScanResult *r, struct splice_token *v)
 {
 	for (size_t i = 0; i < r->n_tokens; i++) {
-		long end = i + 1 < r->n_tokens ? r->tokens[i + 1]->start :
-						 (long)strlen(sql);
+		long end = i + 1 < r->n_tokens ? r->tokens[i + 1]->start
+		                               : (long)strlen(sql);
 
 		while (end > r->tokens[i]->start && is_white(sql[end - 1]))
 			end--;
@@ -122,9 +121,9 @@ is_clause(const struct splice_tokens *t, size_t i)
 		return true;
 	before = t->v[i - 1].what;
 	return before != PG_QUERY__TOKEN__ASCII_46 &&
-	    before != PG_QUERY__TOKEN__AS &&
-	    (before != PG_QUERY__TOKEN__DISTINCT ||
-	    t->v[i].what != PG_QUERY__TOKEN__FROM);
+	       before != PG_QUERY__TOKEN__AS &&
+	       (before != PG_QUERY__TOKEN__DISTINCT ||
+		   t->v[i].what != PG_QUERY__TOKEN__FROM);
 }
 
 size_t

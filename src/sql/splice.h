@@ -9,7 +9,7 @@
 
 struct splice_token {
 	long start, end; /* bytes; end is behind the last */
-	int depth;	 /* brackets around it */
+	int depth;       /* brackets around it */
 	PgQuery__Token what;
 };
 
@@ -21,8 +21,8 @@ struct splice_tokens {
 
 #define SPLICE_NONE ((size_t)-1)
 
-int splice_scan(const char *sql, struct splice_tokens *t, struct err *e)
-    MUST_CHECK;
+int splice_scan(const char *sql, struct splice_tokens *t,
+    struct err *e) MUST_CHECK;
 void splice_release(struct splice_tokens *t);
 /* The first token at byte `at` or behind it; t->n where there is none. */
 size_t splice_at(const struct splice_tokens *t, long at);

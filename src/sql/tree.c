@@ -12,7 +12,7 @@ bool
 tree_is_wrapper(const ProtobufCMessageDescriptor *d)
 {
 	return d == &pg_query__node__descriptor ||
-	    d == &pg_query__list__descriptor;
+	       d == &pg_query__list__descriptor;
 }
 
 ProtobufCMessage *
@@ -91,10 +91,12 @@ find(const ProtobufCMessage *m, const char *name, ProtobufCType type)
 {
 	const ProtobufCFieldDescriptor *f =
 	    protobuf_c_message_descriptor_get_field_by_name(m->descriptor,
-	    name);
+		name);
 
 	return f != NULL && f->type == type &&
-	    f->label != PROTOBUF_C_LABEL_REPEATED ? f : NULL;
+	               f->label != PROTOBUF_C_LABEL_REPEATED
+	           ? f
+	           : NULL;
 }
 
 bool
@@ -116,8 +118,9 @@ tree_message(const ProtobufCMessage *m, const char *field)
 	if (f == NULL || !is_there(m, f))
 		return NULL;
 	child = *(ProtobufCMessage *const *)member(m, f->offset);
-	return f->descriptor == &pg_query__node__descriptor ?
-	    tree_inner((const PgQuery__Node *)child) : child;
+	return f->descriptor == &pg_query__node__descriptor
+	           ? tree_inner((const PgQuery__Node *)child)
+	           : child;
 }
 
 const char *
@@ -156,7 +159,7 @@ is_location(const ProtobufCFieldDescriptor *f)
 	    f->label == PROTOBUF_C_LABEL_REPEATED)
 		return false;
 	return strcmp(f->name, "stmt_len") == 0 ||
-	    (n >= tail && strcmp(f->name + n - tail, "location") == 0);
+	       (n >= tail && strcmp(f->name + n - tail, "location") == 0);
 }
 
 static int

@@ -51,8 +51,8 @@ static bool
 same_name(const struct facts_name *a, const struct facts_name *b)
 {
 	return a->op == b->op && a->nested == b->nested &&
-	    a->nargs == b->nargs && same_text(a->schema, b->schema) &&
-	    same_text(a->name, b->name);
+	       a->nargs == b->nargs && same_text(a->schema, b->schema) &&
+	       same_text(a->name, b->name);
 }
 
 /* Copies *n unless the list has it; its first place in the text stays. */
@@ -138,7 +138,8 @@ is_cte(const struct walk *w, const PgQuery__RangeVar *r)
 	for (const struct scope *s = w->scope; s != NULL; s = s->up)
 		for (size_t i = 0; i < s->visible; i++)
 			if ((c = tree_as(s->with->ctes[i],
-			    &pg_query__common_table_expr__descriptor)) != NULL &&
+				 &pg_query__common_table_expr__descriptor)) !=
+				NULL &&
 			    strcmp(c->ctename, r->relname) == 0)
 				return true;
 	return false;
@@ -150,7 +151,7 @@ static bool
 may_be_empty(const ProtobufCFieldDescriptor *field)
 {
 	return strcmp(field->name, "distinct_clause") == 0 ||
-	    strcmp(field->name, "items") == 0;
+	       strcmp(field->name, "items") == 0;
 }
 
 static int
@@ -184,12 +185,13 @@ visit_without(void *arg, const ProtobufCMessage *m,
 {
 	struct without *o = arg;
 
-	return m != NULL && (m == o->left_out || m == o->also) ? 0 :
-	    visit(o->w, m, field);
+	return m != NULL && (m == o->left_out || m == o->also)
+	           ? 0
+	           : visit(o->w, m, field);
 }
 
 /*
- * The common table expressions in turn, then the rest of the statement.  Without
+ * The common table expressions in turn, then the rest of the statement. Without
  * RECURSIVE, an expression sees those before it; with it, all of them.
  */
 static int
@@ -272,7 +274,7 @@ copy_stmt(struct walk *w, const ProtobufCMessage *m)
 
 	if (s->relation != NULL &&
 	    add_relation(w, s->is_from ? &w->writes : &w->reads,
-	    s->is_from ? 'i' : 'r', false, s->relation) == -1)
+		s->is_from ? 'i' : 'r', false, s->relation) == -1)
 		return -1;
 	return tree_children(m, visit_without, &o);
 }
@@ -308,8 +310,8 @@ func_call(struct walk *w, const ProtobufCMessage *m)
 	tree_qualified(c->funcname, c->n_funcname, &schema, &name);
 	if (c->agg_within_group)
 		n += c->n_agg_order;
-	if (add_function(w, 'f', schema, name,
-	    c->func_variadic ? -1 : (int)n, c->location) == -1)
+	if (add_function(w, 'f', schema, name, c->func_variadic ? -1 : (int)n,
+		c->location) == -1)
 		return -1;
 	return children(w, m);
 }
@@ -334,7 +336,7 @@ a_expr(struct walk *w, const ProtobufCMessage *m)
 	const PgQuery__AExpr *x = (const void *)m;
 
 	if (add_operator(w, x->name, x->n_name, 1 + (x->lexpr != NULL),
-	    x->location) == -1)
+		x->location) == -1)
 		return -1;
 	return children(w, m);
 }
@@ -431,13 +433,13 @@ json_function(struct walk *w, const ProtobufCMessage *m)
 			function = json_nodes[i].function;
 	if (strcmp(node, "JsonFuncExpr") == 0) {
 		op = tree_enum(m, "op");
-		function = op == NULL ? "json_query" :
-		    strcmp(op, "JSON_EXISTS_OP") == 0 ? "json_exists" :
-		    strcmp(op, "JSON_VALUE_OP") == 0  ? "json_value" :
-							"json_query";
+		function = op == NULL                          ? "json_query"
+		           : strcmp(op, "JSON_EXISTS_OP") == 0 ? "json_exists"
+		           : strcmp(op, "JSON_VALUE_OP") == 0  ? "json_value"
+		                                               : "json_query";
 	}
-	return function == NULL ? 0 :
-	    add_function(w, 'f', NULL, function, -1, -1);
+	return function == NULL ? 0
+	                        : add_function(w, 'f', NULL, function, -1, -1);
 }
 
 static int

@@ -11,8 +11,15 @@
 
 /* IS_UNKNOWN depends on the row, a parameter, or what is not read here;
  * IS_FIXED is the same for every row, though its value is not worked out. */
-enum worth { IS_UNKNOWN, IS_FIXED, IS_TRUE, IS_FALSE, IS_NULL, IS_NUMBER,
-	IS_TEXT };
+enum worth {
+	IS_UNKNOWN,
+	IS_FIXED,
+	IS_TRUE,
+	IS_FALSE,
+	IS_NULL,
+	IS_NUMBER,
+	IS_TEXT
+};
 
 struct value {
 	enum worth is;
@@ -37,8 +44,8 @@ truth(bool b)
 static struct value
 number(double d)
 {
-	return isfinite(d) ? (struct value){ .is = IS_NUMBER, .number = d } :
-			     worth(IS_FIXED);
+	return isfinite(d) ? (struct value){ .is = IS_NUMBER, .number = d }
+	                   : worth(IS_FIXED);
 }
 
 /* Same for every row and not NULL for lack of knowledge. */
@@ -106,9 +113,12 @@ compare(const char *op, int order)
 		const char *op;
 		bool less, equal, greater;
 	} table[] = {
-		{ "=", false, true, false }, { "<>", true, false, true },
-		{ "!=", true, false, true }, { "<", true, false, false },
-		{ "<=", true, true, false }, { ">", false, false, true },
+		{ "=", false, true, false },
+		{ "<>", true, false, true },
+		{ "!=", true, false, true },
+		{ "<", true, false, false },
+		{ "<=", true, true, false },
+		{ ">", false, false, true },
 		{ ">=", false, true, true },
 	};
 
@@ -116,9 +126,9 @@ compare(const char *op, int order)
 		if (strcmp(table[i].op, op) == 0) {
 			if (order == 2 && table[i].less != table[i].greater)
 				break;
-			return truth(order == 0 ? table[i].equal :
-				order == -1	? table[i].less :
-						  table[i].greater);
+			return truth(order == 0    ? table[i].equal
+				     : order == -1 ? table[i].less
+						   : table[i].greater);
 		}
 	return worth(IS_FIXED);
 }
@@ -137,7 +147,8 @@ operate(const char *op, struct value a, struct value b)
 	if (a.is == IS_NUMBER && b.is == IS_NUMBER) {
 		if (strlen(op) == 1 && strchr("+-*/%", *op) != NULL)
 			return arithmetic(*op, a.number, b.number);
-		return compare(op, (a.number > b.number) - (a.number < b.number));
+		return compare(op,
+		    (a.number > b.number) - (a.number < b.number));
 	}
 	if (a.is == IS_TEXT && b.is == IS_TEXT)
 		return compare(op, strcmp(a.text, b.text) == 0 ? 0 : 2);
@@ -160,8 +171,8 @@ static bool
 may_vary(const ProtobufCMessage *m)
 {
 	return m->descriptor == &pg_query__func_call__descriptor ||
-	    m->descriptor == &pg_query__sub_link__descriptor ||
-	    tree_children(m, visit_vary, NULL) != 0;
+	       m->descriptor == &pg_query__sub_link__descriptor ||
+	       tree_children(m, visit_vary, NULL) != 0;
 }
 
 static bool
@@ -179,10 +190,10 @@ between(const PgQuery__AExpr *x, struct value v, const PgQuery__List *l)
 	struct value low = evaluate(l->items[0]), high = evaluate(l->items[1]);
 	bool all_fixed = fixed(v) && fixed(low) && fixed(high);
 
-	low = same(x->lexpr, l->items[0]) ? worth(IS_TRUE) :
-					    operate(">=", v, low);
-	high = same(x->lexpr, l->items[1]) ? worth(IS_TRUE) :
-					     operate("<=", v, high);
+	low = same(x->lexpr, l->items[0]) ? worth(IS_TRUE)
+	                                  : operate(">=", v, low);
+	high = same(x->lexpr, l->items[1]) ? worth(IS_TRUE)
+	                                   : operate("<=", v, high);
 	if (low.is == IS_TRUE && high.is == IS_TRUE)
 		return worth(IS_TRUE);
 	if (low.is == IS_FALSE || high.is == IS_FALSE)
@@ -205,8 +216,9 @@ listed(const PgQuery__AExpr *x, const char *op)
 	for (size_t i = 0; i < l->n_items; i++) {
 		at = evaluate(l->items[i]);
 		all_fixed = all_fixed && fixed(at);
-		if (strcmp(op, "=") == 0 && (same(x->lexpr, l->items[i]) ||
-		    operate("=", v, at).is == IS_TRUE))
+		if (strcmp(op, "=") == 0 &&
+		    (same(x->lexpr, l->items[i]) ||
+			operate("=", v, at).is == IS_TRUE))
 			return worth(IS_TRUE);
 	}
 	return all_fixed ? worth(IS_FIXED) : worth(IS_UNKNOWN);
@@ -220,8 +232,7 @@ like(const PgQuery__AExpr *x, const char *op)
 	if (*op != '!' && pattern.is == IS_TEXT && *pattern.text != '\0' &&
 	    pattern.text[strspn(pattern.text, "%")] == '\0')
 		return worth(IS_TRUE);
-	return fixed(v) && fixed(pattern) ? worth(IS_FIXED) :
-					    worth(IS_UNKNOWN);
+	return fixed(v) && fixed(pattern) ? worth(IS_FIXED) : worth(IS_UNKNOWN);
 }
 
 static struct value
@@ -236,8 +247,8 @@ distinct(const PgQuery__AExpr *x, bool negated)
 	if (!fixed(a) || !fixed(b))
 		return worth(IS_UNKNOWN);
 	r = operate("<>", a, b);
-	return is_boolean(r) ? truth((r.is == IS_TRUE) != negated) :
-			       worth(IS_FIXED);
+	return is_boolean(r) ? truth((r.is == IS_TRUE) != negated)
+	                     : worth(IS_FIXED);
 }
 
 static struct value
@@ -252,8 +263,7 @@ expression(const PgQuery__AExpr *x)
 	case PG_QUERY__A__EXPR__KIND__AEXPR_OP:
 		if (x->lexpr == NULL)
 			return operate(op, number(0), evaluate(x->rexpr));
-		if (same(x->lexpr, x->rexpr) &&
-		    compare(op, 0).is == IS_TRUE &&
+		if (same(x->lexpr, x->rexpr) && compare(op, 0).is == IS_TRUE &&
 		    evaluate(x->lexpr).is != IS_NULL)
 			return worth(IS_TRUE);
 		return operate(op, evaluate(x->lexpr), evaluate(x->rexpr));
@@ -285,10 +295,10 @@ opposite(const PgQuery__Node *a, const PgQuery__Node *b)
 
 	if (na != NULL && nb != NULL)
 		return na->nulltesttype != nb->nulltesttype &&
-		    same(na->arg, nb->arg);
+		       same(na->arg, nb->arg);
 	return not != NULL &&
-	    not->boolop == PG_QUERY__BOOL_EXPR_TYPE__NOT_EXPR &&
-	    not->n_args == 1 && same(a, not->args[0]);
+	       not ->boolop == PG_QUERY__BOOL_EXPR_TYPE__NOT_EXPR &&
+	       not ->n_args == 1 && same(a, not ->args[0]);
 }
 
 #define PAIRS_MAX 64 /* of a list longer than this no pairs are looked for */
@@ -320,8 +330,8 @@ boolean(const PgQuery__BoolExpr *b)
 	bool unknown = false, is_fixed = false, null = false;
 
 	if (b->boolop == PG_QUERY__BOOL_EXPR_TYPE__NOT_EXPR)
-		return b->n_args == 1 ? negate(evaluate(b->args[0])) :
-					worth(IS_UNKNOWN);
+		return b->n_args == 1 ? negate(evaluate(b->args[0]))
+		                      : worth(IS_UNKNOWN);
 	if (is_or && has_opposites(b))
 		return worth(IS_TRUE);
 	for (size_t i = 0; i < b->n_args; i++) {
@@ -331,8 +341,8 @@ boolean(const PgQuery__BoolExpr *b)
 			return v;
 		unknown = unknown || v.is == IS_UNKNOWN;
 		null = null || v.is == IS_NULL;
-		is_fixed = is_fixed ||
-		    (v.is != IS_UNKNOWN && !is_boolean(v) && v.is != IS_NULL);
+		is_fixed = is_fixed || (v.is != IS_UNKNOWN && !is_boolean(v) &&
+					   v.is != IS_NULL);
 	}
 	/* A fixed part of unknown value beside parts that depend on the row:
 	 * it may well be what makes an OR true for all of them. */
@@ -349,8 +359,9 @@ null_test(const PgQuery__NullTest *t)
 	struct value v = evaluate(t->arg);
 	bool is_null = t->nulltesttype == PG_QUERY__NULL_TEST_TYPE__IS_NULL;
 
-	return !fixed(v) ? v : v.is == IS_FIXED ? v :
-	    truth((v.is == IS_NULL) == is_null);
+	return !fixed(v)          ? v
+	       : v.is == IS_FIXED ? v
+	                          : truth((v.is == IS_NULL) == is_null);
 }
 
 static struct value
@@ -397,8 +408,7 @@ type_cast(const PgQuery__TypeCast *c)
 	if (v.is == IS_NUMBER)
 		return truth(v.number != 0);
 	if (v.is == IS_TEXT && *v.text != '\0' &&
-	    (strchr("tTyY1", *v.text) != NULL ||
-	    strcasecmp(v.text, "on") == 0))
+	    (strchr("tTyY1", *v.text) != NULL || strcasecmp(v.text, "on") == 0))
 		return worth(IS_TRUE);
 	return v.is == IS_TEXT ? worth(IS_FALSE) : worth(IS_FIXED);
 }

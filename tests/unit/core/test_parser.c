@@ -11,10 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include "base/log.h"
@@ -121,8 +122,8 @@ asks_and_is_answered(void **state UNUSED)
 	parser_facts(p, "a", "UPDATE t SET a = 1 garbage", 18, hear, &ok);
 	parser_facts(p, "a", bad, strlen(bad), hear, &syntax);
 	parser_rewrite(p, "a", sql, strlen(sql), &edit, hear, &made);
-	parser_rewrite(p, "a", "SELECT 1", 8, &edit, hear, &not);
-	wait_for(base, &not);
+	parser_rewrite(p, "a", "SELECT 1", 8, &edit, hear, &not );
+	wait_for(base, &not );
 	assert_int_equal(ok.status, PARSER_OK);
 	assert_int_equal(ok.kind, STMT_UPDATE);
 	assert_int_equal(syntax.status, PARSER_SYNTAX);
@@ -131,7 +132,7 @@ asks_and_is_answered(void **state UNUSED)
 	assert_int_equal(made.status, PARSER_OK);
 	assert_string_equal(made.rewritten,
 	    "DELETE FROM t WHERE (a = 1) AND (b > 1) RETURNING ctid");
-	assert_int_equal(not.status, PARSER_UNPROVED);
+	assert_int_equal(not .status, PARSER_UNPROVED);
 	parser_free(p);
 	event_base_free(base);
 }
@@ -156,8 +157,7 @@ refuses_what_is_too_much(void **state UNUSED)
 		    PARSER_TOO_COMPLEX },
 		{ "SELECT ", "(", 100000, "1", (size_t)1 << 20,
 		    PARSER_TOO_COMPLEX },
-		{ "SELECT ", "(SELECT ", 7000, "1", LIMIT,
-		    PARSER_TOO_COMPLEX },
+		{ "SELECT ", "(SELECT ", 7000, "1", LIMIT, PARSER_TOO_COMPLEX },
 		{ "SELECT ", "x", 5000000, "", LIMIT, PARSER_TOO_LARGE },
 		{ "SELECT '\x80", "", 0, "'", LIMIT, PARSER_NOT_UTF8 },
 		{ "SELECT ", "+-", 200, "1", LIMIT, PARSER_TOO_COMPLEX },
@@ -173,8 +173,8 @@ refuses_what_is_too_much(void **state UNUSED)
 		struct parser_options o = options();
 		struct told t = { 0 }, other = { 0 }, after = { 0 };
 		struct parser *p;
-		char *sql = repeat(cases[i].before, cases[i].middle,
-		    cases[i].n, cases[i].after);
+		char *sql = repeat(cases[i].before, cases[i].middle, cases[i].n,
+		    cases[i].after);
 
 		o.statement_bytes_max = cases[i].limit;
 		if (cases[i].status == PARSER_TOO_COMPLEX)
@@ -394,10 +394,12 @@ says_when_there_is_no_parser(void **state UNUSED)
 	event_base_free(base);
 }
 
-#define READY                                                                  \
+/* More in the same write, so that it comes with the frame. */
+#define READY_AND(more)                                                        \
 	"printf '\\0\\0\\0\\105"                                               \
 	"{\"status\":\"ready\",\"text\":\"\",\"position\":0,"                  \
-	"\"facts\":null,\"rewrite\":null}' >&3; "
+	"\"facts\":null,\"rewrite\":null}" more "' >&3; "
+#define READY READY_AND("")
 
 /* Programs that are not the parser that they should be. */
 static void
@@ -407,11 +409,15 @@ does_not_trust_the_child(void **state UNUSED)
 		const char *script;
 		enum parser_status status;
 	} cases[] = {
-		{ "printf '\\377\\377\\377\\377' >&3; sleep 9", PARSER_UNAVAILABLE },
-		{ "printf '\\0\\0\\0\\2{}' >&3; sleep 9", PARSER_UNAVAILABLE },
-		{ READY "head -c 1 <&3 >/dev/null; exit 1", PARSER_TOO_COMPLEX },
-		{ READY "head -c 1 <&3 >/dev/null; " READY, PARSER_TOO_COMPLEX },
-		{ READY "printf 'xxxxxxxxxxxx' >&3; sleep 9",
+		{ "printf '\\377\\377\\377\\377' >&3; exec sleep 9",
+		    PARSER_UNAVAILABLE },
+		{ "printf '\\0\\0\\0\\2{}' >&3; exec sleep 9",
+		    PARSER_UNAVAILABLE },
+		{ READY "head -c 1 <&3 >/dev/null; exit 1",
+		    PARSER_TOO_COMPLEX },
+		{ READY "head -c 1 <&3 >/dev/null; " READY,
+		    PARSER_TOO_COMPLEX },
+		{ READY_AND("xxxxxxxxxxxx") "exec sleep 9",
 		    PARSER_UNAVAILABLE },
 	};
 	char path[] = "/tmp/airlock-test-parser.XXXXXX";

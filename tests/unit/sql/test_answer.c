@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include "base/mem.h"
@@ -32,7 +33,7 @@ cross(const char *sql, const struct rewrite_edit *edit)
 	ask_pack(&question, sql, strlen(sql), edit);
 	check_frame(&question);
 	if (ask_unpack(question.s + FRAME_HEADER, question.len - FRAME_HEADER,
-	    &ask, &e) == -1)
+		&ask, &e) == -1)
 		fail_msg("%s", e.text);
 	assert_string_equal(ask.sql, sql);
 	assert_int_equal(ask.rewrite, edit != NULL);
@@ -40,7 +41,7 @@ cross(const char *sql, const struct rewrite_edit *edit)
 	answer_pack(&reply, &made);
 	check_frame(&reply);
 	if (answer_unpack(reply.s + FRAME_HEADER, reply.len - FRAME_HEADER,
-	    &heard, &e) == -1)
+		&heard, &e) == -1)
 		fail_msg("%s", e.text);
 	assert_int_equal(heard.status, made.status);
 	assert_string_equal(heard.text, made.text);
@@ -55,7 +56,8 @@ cross(const char *sql, const struct rewrite_edit *edit)
 static void
 facts_cross(void **state UNUSED)
 {
-	struct answer a = cross("SELECT f('\"\\\n\t\x01 é') FROM \"T\n\"", NULL);
+	struct answer a =
+	    cross("SELECT f('\"\\\n\t\x01 é') FROM \"T\n\"", NULL);
 
 	assert_int_equal(a.status, ANSWER_OK);
 	assert_true(a.has_facts);
@@ -117,8 +119,9 @@ unreadable_names_are_refused(void **state UNUSED)
 
 	a.facts.functions.v[0].name[0] = '\xff';
 	answer_pack(&t, &a);
-	assert_int_equal(answer_unpack(t.s + FRAME_HEADER,
-	    t.len - FRAME_HEADER, &heard, &e), 0);
+	assert_int_equal(answer_unpack(t.s + FRAME_HEADER, t.len - FRAME_HEADER,
+			     &heard, &e),
+	    0);
 	assert_int_equal(heard.status, ANSWER_COMPLEX);
 	assert_false(heard.has_facts);
 	text_release(&t);
@@ -143,7 +146,8 @@ lengths_are_bounded(void **state UNUSED)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(frame_length(cases[i].header,
-		    (size_t)16 << 20), cases[i].length);
+				     (size_t)16 << 20),
+		    cases[i].length);
 }
 
 #define ANSWER(status, text, position, facts, rewrite)                         \
@@ -155,7 +159,12 @@ static void
 malformed_answers_are_refused(void **state UNUSED)
 {
 	static const char *const cases[] = {
-		"", "{}", "[]", "null", "{\"status\":\"ok\"}", "\xff",
+		"",
+		"{}",
+		"[]",
+		"null",
+		"{\"status\":\"ok\"}",
+		"\xff",
 		ANSWER("\"ok\"", "\"\"", "0", "null", "null"),
 		ANSWER("\"no\"", "\"\"", "0", "null", "null"),
 		ANSWER("1", "\"\"", "0", "null", "null"),

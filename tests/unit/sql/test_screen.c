@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include "base/err.h"
@@ -112,7 +113,8 @@ finds_nul(void **state UNUSED)
 	char why[128];
 
 	assert_int_equal(screen_text("SELECT 1;\0DROP", 14, &limits, why,
-	    sizeof(why)), SCREEN_NUL);
+			     sizeof(why)),
+	    SCREEN_NUL);
 	assert_int_equal(screen_text("", 1, &limits, why, sizeof(why)),
 	    SCREEN_NUL);
 }
