@@ -145,16 +145,15 @@ refresh(struct client *c, const char *const *hosts, struct round *round)
 }
 
 /*
- * All that lives of a is in b, and b is no milder: so a says nothing more.  A
- * client that starts bridge after bridge would fill the table otherwise.
+ * All that lives of a is in b: a says nothing more but its age.  A client that
+ * starts bridge after bridge would fill the table otherwise.
  */
 static bool
 is_covered(const struct client *a, const struct client *b)
 {
 	size_t i, j, at;
 
-	if (b->since > a->since || a->anchor >= a->chain.n ||
-	    b->anchor >= b->chain.n ||
+	if (a->anchor >= a->chain.n || b->anchor >= b->chain.n ||
 	    !proc_is_same(&a->chain.v[a->anchor], &b->chain.v[b->anchor]))
 		return false;
 	for (i = 0; i < a->chain.n; i++) {
@@ -172,6 +171,14 @@ is_covered(const struct client *a, const struct client *b)
 			return false;
 	}
 	return true;
+}
+
+/* Takes over into b what b covers. */
+static void
+absorb(const struct client *a, struct client *b)
+{
+	if (a->since < b->since)
+		b->since = a->since;
 }
 
 static void
@@ -198,14 +205,17 @@ add(struct guard *g, struct record *new)
 	for (r = TAILQ_FIRST(&g->records); r != NULL; r = next) {
 		next = TAILQ_NEXT(r, entry);
 		if (is_covered(&new->client, &r->client)) {
+			absorb(&new->client, &r->client);
 			chain_release(&new->client.chain);
 			free(new);
 			return true;
 		}
-		if (is_covered(&r->client, &new->client))
+		if (is_covered(&r->client, &new->client)) {
+			absorb(&r->client, &new->client);
 			forget(g, r);
-		else if (r->uid == new->uid)
+		} else if (r->uid == new->uid) {
 			n++;
+		}
 	}
 	if (n >= CLIENTS_MAX)
 		return false;

@@ -6,7 +6,7 @@ tmux() { command tmux -S "$AIRLOCK_TMUX" "$@"; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ptyrun.XXXXXX")
 typist=
 # shellcheck disable=SC2154 # code is set by the trap itself
-trap 'code=$?; [ -z "$typist" ] || kill "$typist" 2>/dev/null
+trap 'code=$?; [ -z "$typist" ] || kill "$typist" 2>/dev/null || :
 	rm -rf "$dir"; exit $code' EXIT
 mkfifo "$dir/out"
 
