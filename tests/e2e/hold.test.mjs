@@ -1,0 +1,318 @@
+// hold: what a held write is shown to have done, against what it did
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { outcome, release, world } from './lib/world.mjs';
+
+after(release);
+
+const SHOP = `
+	CREATE TABLE t(id int PRIMARY KEY, a int, b text);
+	INSERT INTO t SELECT g, g, 'text ' || g FROM generate_series(1, 10) g;`;
+
+// Holds one statement; { w, r: the agent's answer, head, rows }.
+async function hold(t, setup, sql, more = {}) {
+	const w = await world(t, { setup, ...more });
+	const answer = await w.agent.execute(sql, more.args2);
+	assert.equal(outcome(answer), 'pending', answer.text);
+	return { w, r: answer.json, ...await w.operator.show(answer.json.change_id) };
+}
+
+const table = (r, name) => r.tables.find(x => x.table === name);
+const brief = row => [row.op, row.key, row.before, row.after];
+const counts = x => [x.inserted, x.updated, x.deleted, x.unchanged];
+
+test('INSERT, UPDATE and DELETE give the exact image of every row', async t => {
+	const w = await world(t, { setup: SHOP });
+	const cases = [
+		['INSERT INTO t VALUES (11, NULL, \'\')', [1, 0, 0, 0], [10, 11],
+			[['insert', { id: '11' }, null, { id: '11', a: null, b: '' }]]],
+		['UPDATE t SET a = a + 1 WHERE id = 3', [0, 1, 0, 0], [10, 10],
+			[['update', { id: '3' }, { id: '3', a: '3', b: 'text 3' }, { id: '3', a: '4', b: 'text 3' }]]],
+		['DELETE FROM t WHERE id IN (1, 2)', [0, 0, 2, 0], [10, 8],
+			[['delete', { id: '1' }, { id: '1', a: '1', b: 'text 1' }, null],
+				['delete', { id: '2' }, { id: '2', a: '2', b: 'text 2' }, null]]],
+		['UPDATE t SET id = 100 WHERE id = 5', [0, 1, 0, 0], [10, 10],
+			[['update', { id: '5' }, { id: '5', a: '5', b: 'text 5' }, { id: '100', a: '5', b: 'text 5' }]]],
+		['INSERT INTO t SELECT g, 0, \'x\' FROM generate_series(20, 21) g', [2, 0, 0, 0], [10, 12],
+			[['insert', { id: '20' }, null, { id: '20', a: '0', b: 'x' }],
+				['insert', { id: '21' }, null, { id: '21', a: '0', b: 'x' }]]],
+	];
+	for (const [sql, n, [before, now], rows] of cases) {
+		const { json } = await w.agent.execute(sql);
+		const shown = await w.operator.show(json.change_id);
+		assert.equal(json.complete, true, sql);
+		assert.deepEqual(counts(json.tables[0]), n, sql);
+		assert.deepEqual([json.tables[0].rows_before, json.tables[0].rows_after], [before, now], sql);
+		assert.deepEqual(shown.rows.map(brief), rows, sql);
+		await w.operator.rollback(json.change_id);
+	}
+	assert.equal(await w.sql('SELECT count(*), sum(a) FROM t'), '10|55');
+});
+
+test('rows matched but unchanged are counted apart', async t => {
+	const { r, rows } = await hold(t, SHOP, 'UPDATE t SET a = 5 WHERE id BETWEEN 4 AND 6');
+	assert.deepEqual(counts(r.tables[0]), [0, 2, 0, 1]);
+	assert.deepEqual(rows.map(x => x.key.id), ['4', '6']);
+});
+
+test('UPDATE with FROM, an alias, a subquery and parameters', async t => {
+	const w = await world(t, { setup: `${SHOP} CREATE TABLE o(id int, v int); INSERT INTO o VALUES (1, 70), (1, 70), (2, 80);` });
+	const answer = await w.agent.execute(
+		'WITH k AS (SELECT 1) UPDATE t AS x SET a = o.v, b = $1 FROM o WHERE o.id = x.id AND x.id <= $2 RETURNING x.*, o.v;  -- done',
+		{ params: ['new', '2'], intent: 'because' });
+	assert.equal(outcome(answer), 'pending', answer.text);
+	assert.deepEqual(counts(table(answer.json, 'public.t')), [0, 2, 0, 0]);
+	assert.deepEqual(answer.json.returned.columns.map(c => c.name), ['id', 'a', 'b', 'v']);
+	assert.deepEqual(answer.json.returned.rows.sort(), [['1', '70', 'new', '70'], ['2', '80', 'new', '80']]);
+	const { head } = await w.operator.show(answer.json.change_id);
+	assert.equal(head.intent, 'because');
+	assert.deepEqual(head.statements[0].params, ['new', '2']);
+});
+
+test('RETURNING is answered as written, stars and duplicates and all', async t => {
+	const w = await world(t, { setup: SHOP });
+	for (const [sql, names, row] of [
+		['UPDATE t SET a = 0 WHERE id = 1 RETURNING *', ['id', 'a', 'b'], ['1', '0', 'text 1']],
+		['UPDATE t SET a = 0 WHERE id = 2 RETURNING *, id, *', ['id', 'a', 'b', 'id', 'id', 'a', 'b'],
+			['2', '0', 'text 2', '2', '2', '0', 'text 2']],
+		['DELETE FROM t WHERE id = 3 RETURNING id AS "airlock_x", 1', ['airlock_x', '?column?'], ['3', '1']],
+		['INSERT INTO t VALUES (30, 1, \'z\') RETURNING b, t', ['b', 't'], ['z', '(30,1,z)']],
+	]) {
+		const { json, text } = await w.agent.execute(sql);
+		assert.ok(json, text);
+		assert.deepEqual(json.returned.columns.map(c => c.name), names, sql);
+		assert.deepEqual(json.returned.rows, [row], sql);
+		assert.equal(json.complete, true, sql);
+	}
+	const none = await w.agent.execute('UPDATE t SET a = 0 WHERE id = -1 RETURNING id');
+	assert.deepEqual(none.json.returned, { columns: [{ name: 'id', type: 'integer' }], rows: [], row_count: 0, truncated: false });
+});
+
+const PARTS = `
+	CREATE TABLE ev(id int, d date, v text, PRIMARY KEY (id, d)) PARTITION BY RANGE (d);
+	CREATE TABLE ev_23(v text, d date NOT NULL, id int NOT NULL);
+	ALTER TABLE ev ATTACH PARTITION ev_23 FOR VALUES FROM ('2023-01-01') TO ('2024-01-01');
+	CREATE TABLE ev_24 PARTITION OF ev FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+	INSERT INTO ev VALUES (1, '2023-05-05', 'a'), (2, '2024-05-05', 'b');`;
+
+test('a row that moves to another partition is one update', async t => {
+	const { r, rows } = await hold(t, PARTS, 'UPDATE ev SET d = \'2024-06-06\' WHERE id = 1');
+	assert.equal(r.complete, true);
+	assert.deepEqual(r.tables.map(x => x.table), ['public.ev']);
+	assert.deepEqual(rows.map(brief), [['update', { id: '1', d: '2023-05-05' },
+		{ id: '1', d: '2023-05-05', v: 'a' }, { id: '1', d: '2024-06-06', v: 'a' }]]);
+});
+
+test('ON CONFLICT tells inserted from updated, with before-images', async t => {
+	const { r, rows } = await hold(t, PARTS, `INSERT INTO ev VALUES (1, '2023-05-05', 'z'),
+		(7, '2023-05-06', 'n'), (2, '2024-05-05', 'b')
+		ON CONFLICT (id, d) DO UPDATE SET v = excluded.v`);
+	assert.equal(r.complete, true);
+	assert.deepEqual(counts(r.tables[0]), [1, 1, 0, 1]);
+	assert.deepEqual(rows.map(brief).sort(), [
+		['insert', { id: '7', d: '2023-05-06' }, null, { id: '7', d: '2023-05-06', v: 'n' }],
+		['update', { id: '1', d: '2023-05-05' }, { id: '1', d: '2023-05-05', v: 'a' },
+			{ id: '1', d: '2023-05-05', v: 'z' }]]);
+});
+
+test('ON CONFLICT of more rows than one question holds', async t => {
+	const { r } = await hold(t, `CREATE TABLE u(k text PRIMARY KEY, n int);
+		INSERT INTO u SELECT 'k "\\' || g, g FROM generate_series(1, 3000) g;`,
+	`INSERT INTO u SELECT 'k "\\' || g, 0 FROM generate_series(2001, 5000) g
+		ON CONFLICT (k) DO UPDATE SET n = excluded.n`);
+	assert.equal(r.complete, true);
+	assert.deepEqual(counts(r.tables[0]), [2000, 1000, 0, 0]);
+	assert.equal(r.risk, 'high');
+});
+
+test('ON CONFLICT whose pairing is not certain is incomplete', async t => {
+	const w = await world(t, { setup: `${SHOP} CREATE TABLE n(a int UNIQUE, b int); INSERT INTO n VALUES (1, 1);` });
+	for (const sql of ['INSERT INTO t VALUES (1, 1, \'\') ON CONFLICT (id) DO UPDATE SET id = 99',
+		'INSERT INTO n VALUES (1, 2) ON CONFLICT (a) DO UPDATE SET b = 3']) {
+		const { json, text } = await w.agent.execute(sql);
+		assert.ok(json, text);
+		assert.equal(json.complete, false, sql);
+		assert.equal(json.tables[0].updated, 1, sql);
+		assert.ok(json.reasons.some(x => x.code === 'INCOMPLETE'));
+	}
+});
+
+test('what cascades and triggers do elsewhere is named with its counts', async t => {
+	const { r } = await hold(t, `
+		CREATE TABLE par(id int PRIMARY KEY);
+		CREATE TABLE kid(id int PRIMARY KEY, p int REFERENCES par ON DELETE CASCADE);
+		CREATE TABLE log(n int);
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES (1), (2); RETURN NULL; END $$;
+		CREATE TRIGGER tr AFTER DELETE ON kid FOR EACH ROW EXECUTE FUNCTION f();
+		INSERT INTO par VALUES (1), (2); INSERT INTO kid VALUES (10, 1), (11, 1), (12, 2);`,
+	'DELETE FROM par WHERE id = 1');
+	assert.equal(r.complete, false);
+	assert.equal(r.risk, 'high');
+	assert.deepEqual(counts(table(r, 'public.par')), [0, 0, 1, 0]);
+	assert.equal(table(r, 'public.par').complete, true);
+	assert.deepEqual([table(r, 'public.kid').deleted, table(r, 'public.kid').collateral], [2, true]);
+	assert.deepEqual([table(r, 'public.log').inserted, table(r, 'public.log').complete], [4, false]);
+	assert.ok(r.reasons.some(x => x.code === 'COLLATERAL_DELETE'));
+});
+
+test('a row that a trigger writes again is never shown as RETURNING had it', async t => {
+	const { r, rows } = await hold(t, `${SHOP}
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF NEW.a = 7 THEN UPDATE t SET a = 8 WHERE id = NEW.id; END IF; RETURN NULL; END $$;
+		CREATE TRIGGER tr AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();`,
+	'UPDATE t SET a = 7 WHERE id = 1');
+	assert.equal(r.complete, false);
+	assert.deepEqual(rows, []);
+	assert.equal(r.tables[0].updated, 2);
+});
+
+test('DDL hidden in a function shows', async t => {
+	const { r } = await hold(t, `${SHOP} CREATE FUNCTION sneak() RETURNS int LANGUAGE plpgsql SECURITY DEFINER AS
+		$$ BEGIN GRANT SELECT ON t TO PUBLIC; RETURN 1; END $$;`,
+	'INSERT INTO t SELECT 50, sneak(), \'\'');
+	assert.equal(r.complete, false);
+	assert.ok(r.reasons.some(x => x.code === 'HIDDEN_DDL'), JSON.stringify(r.reasons));
+});
+
+test('BEFORE triggers that change or suppress rows show what was stored', async t => {
+	const { r, rows } = await hold(t, `${SHOP}
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF NEW.id = 2 THEN RETURN NULL; END IF; NEW.b := 'stamped'; RETURN NEW; END $$;
+		CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();`,
+	'UPDATE t SET a = 0 WHERE id IN (1, 2)');
+	assert.equal(r.complete, true);
+	assert.deepEqual(rows.map(x => [x.key.id, x.after]), [['1', { id: '1', a: '0', b: 'stamped' }]]);
+});
+
+test('other shapes are held with counts, and say that rows are missing', async t => {
+	const w = await world(t, {
+		setup: `${SHOP} CREATE VIEW v AS SELECT * FROM t; CREATE TABLE rl(id int, o text);
+			INSERT INTO rl VALUES (1, 'app'), (2, 'x'); ALTER TABLE rl ENABLE ROW LEVEL SECURITY;
+			CREATE POLICY p ON rl USING (o = current_user); CREATE TABLE base(id int); CREATE TABLE child() INHERITS (base);
+			INSERT INTO child VALUES (1);
+			GRANT SELECT, INSERT, UPDATE, DELETE ON v TO app;`,
+	});
+	for (const [sql, name, n] of [
+		['UPDATE v SET a = 0 WHERE id = 1', 'public.t', 1],
+		['WITH u AS (UPDATE t SET a = 1 WHERE id IN (8, 9) RETURNING 1) SELECT count(*) FROM u', 'public.t', 2],
+		['MERGE INTO t USING (VALUES (10)) s(i) ON t.id = s.i WHEN MATCHED THEN UPDATE SET a = 5', 'public.t', 1],
+		['UPDATE rl SET o = o', 'public.rl', 1],
+		['UPDATE base SET id = 2', 'public.child', 1],
+	]) {
+		const { json, text } = await w.agent.execute(sql);
+		assert.ok(json, text);
+		assert.equal(table(json, name)?.updated, n, `${sql}: ${text}`);
+		assert.equal(json.complete, false, sql);
+		assert.equal(json.risk, 'high', sql);
+	}
+	const nothing = await w.agent.execute('UPDATE v SET a = 0 WHERE id = -1');
+	assert.equal(nothing.json.complete, true, 'counters that did not move prove it');
+});
+
+test('statements added to a change fold into net rows', async t => {
+	const w = await world(t, { setup: SHOP });
+	const { json: { change_id } } = await w.agent.execute('UPDATE t SET a = 100 WHERE id IN (1, 2)');
+	const add = async sql => {
+		const answer = await w.agent.execute(sql, { change_id });
+		assert.equal(answer.json?.change_id, change_id, answer.text);
+	};
+	const { head: first } = await w.operator.show(change_id);
+	await add('UPDATE t SET a = 101 WHERE id IN (2, 3)');
+	await add('UPDATE t SET a = a WHERE id IN (3, 4)');
+	await add('DELETE FROM t WHERE id = 1');
+	await add('INSERT INTO t VALUES (50, 1, \'q\'), (51, 1, \'q\')');
+	await add('DELETE FROM t WHERE id = 50');
+	await add('UPDATE t SET a = 3 WHERE id = 3');
+	const failed = await w.agent.execute('INSERT INTO t VALUES (51, 0, \'\')', { change_id });
+	assert.equal(outcome(failed), '23505');
+	const { head, rows } = await w.operator.show(change_id);
+	assert.notEqual(head.digest, first.digest);
+	assert.equal(head.complete, true);
+	assert.equal(head.statements.length, 7, 'the one that failed is not listed');
+	assert.deepEqual(rows.map(x => [x.op, x.key.id, x.before?.a, x.after?.a]), [
+		['delete', '1', '1', undefined], ['update', '2', '2', '101'], ['insert', '51', undefined, '1']]);
+	assert.equal((await w.agent.query('SELECT count(*) FROM t', { change_id })).json.rows[0][0], '10');
+	assert.equal((await w.agent.query('SELECT a FROM t WHERE id = 1')).json.rows[0][0], '1', 'nobody else sees it');
+	assert.equal((await w.operator.run('commit', `${change_id}@${first.digest}`)).code, 1, 'the digest has moved');
+	await w.operator.commit(change_id);
+	assert.equal(await w.sql('SELECT string_agg(id || \':\' || a, \',\' ORDER BY id) FROM t WHERE id < 4 OR id > 10'), '2:101,3:3,51:1');
+});
+
+test('a deferred constraint that fails is known before anyone approves', async t => {
+	const w = await world(t, {
+		setup: `CREATE TABLE pa(id int PRIMARY KEY);
+			CREATE TABLE ch(id int PRIMARY KEY, p int REFERENCES pa DEFERRABLE INITIALLY DEFERRED);`,
+	});
+	const { json } = await w.agent.execute('INSERT INTO ch VALUES (1, 999)');
+	assert.equal(json.risk, 'high');
+	assert.match(json.reasons.find(x => x.code === 'DEFERRED_FAILURE').text, /23503 ch_p_fkey/);
+	const two = await w.agent.execute('INSERT INTO ch VALUES (2, 5)');
+	const refused = await w.operator.run('commit', (await w.operator.pending()).find(c => c.id === two.json.change_id).token);
+	assert.equal(refused.code, 1);
+	assert.match(refused.stderr + refused.stdout, /23503/);
+	assert.equal((await w.agent.status(two.json.change_id)).json.status, 'failed');
+	const mended = await w.agent.execute('INSERT INTO pa VALUES (999)', { change_id: json.change_id });
+	assert.ok(!mended.json.reasons.some(x => x.code === 'DEFERRED_FAILURE'), mended.text);
+	await w.operator.commit(json.change_id);
+	assert.equal(await w.sql('SELECT p FROM ch'), '999');
+});
+
+test('sequences that move are listed', async t => {
+	const { head } = await hold(t, 'CREATE TABLE s(id serial PRIMARY KEY, t text);', 'INSERT INTO s(t) VALUES (\'x\')',
+		{ role: 'postgres' });
+	assert.deepEqual(head.effects.map(x => x.code), ['SEQUENCE']);
+	assert.match(head.effects[0].text, /public\.s_id_seq/);
+});
+
+test('a large table is not counted, and says so', async t => {
+	const { r } = await hold(t, `CREATE TABLE big(id int PRIMARY KEY);
+		INSERT INTO big SELECT generate_series(1, 60000); ANALYZE big;`, 'DELETE FROM big WHERE id = 7');
+	assert.equal(r.tables[0].rows_estimated, true);
+	assert.equal(r.tables[0].rows_before, 60000);
+	assert.equal(r.tables[0].rows_after, 59999);
+	assert.equal(r.complete, true);
+});
+
+test('names that need quoting, many columns, no key, duplicate rows', async t => {
+	const wide = Array.from({ length: 300 }, (_, i) => `"c ${i}" int`).join(', ');
+	const w = await world(t, {
+		setup: `CREATE SCHEMA "Odd ""x"; CREATE TABLE "Odd ""x"."T.1"("1" int, "Sel ect" text, "é" int);
+			INSERT INTO "Odd ""x"."T.1" VALUES (1, 'a', NULL), (1, 'a', NULL);
+			CREATE TABLE wide(id int PRIMARY KEY, ${wide}); INSERT INTO wide(id) VALUES (1);
+			GRANT USAGE ON SCHEMA "Odd ""x" TO app;`,
+	});
+	const odd = await w.agent.execute('UPDATE "Odd ""x"."T.1" AS "sel""f" SET "1" = 2 RETURNING "sel""f"."é"');
+	assert.equal(outcome(odd), 'pending', odd.text);
+	const { rows, head } = await w.operator.show(odd.json.change_id);
+	assert.equal(head.tables[0].table, '"Odd ""x"."T.1"');
+	assert.deepEqual(rows.map(brief), Array(2).fill(['update', null,
+		{ 1: '1', 'Sel ect': 'a', 'é': null }, { 1: '2', 'Sel ect': 'a', 'é': null }]));
+	const many = await w.agent.execute('UPDATE wide SET "c 299" = 1');
+	assert.equal(many.json?.complete, true, many.text);
+	await w.operator.commit(odd.json.change_id);
+});
+
+test('a table that changes its shape meanwhile is not diffed by its old one', async t => {
+	const w = await world(t, { setup: SHOP });
+	const one = await w.agent.execute('UPDATE t SET a = 0 WHERE id = 1');
+	await w.operator.rollback(one.json.change_id);
+	await w.sql('ALTER TABLE t ADD COLUMN c int DEFAULT 5');
+	let answer = await w.agent.execute('UPDATE t SET a = 0 WHERE id = 1');
+	if (answer.error) {
+		assert.equal(outcome(answer), 'UNAVAILABLE');
+		answer = await w.agent.execute('UPDATE t SET a = 0 WHERE id = 1');
+	}
+	const { rows } = await w.operator.show(answer.json.change_id);
+	assert.equal(rows[0].after.c, '5');
+});
+
+test('a second change that needs a lock of the first is told which', async t => {
+	const w = await world(t, { setup: SHOP });
+	const first = await w.agent.execute('UPDATE t SET a = 0 WHERE id = 1');
+	const other = await w.agent.execute('UPDATE t SET a = 0 WHERE id = 2');
+	const second = await w.agent.execute('UPDATE t SET a = 1 WHERE id = 1');
+	assert.equal(outcome(second), '55P03');
+	assert.match(second.text, new RegExp(first.json.change_id));
+	assert.doesNotMatch(second.text, new RegExp(other.json.change_id));
+	assert.equal((await w.operator.pending()).length, 2);
+});
