@@ -61,7 +61,7 @@ const cases = {
 	F014: {
 		calls: ['SESSION_CONTROL', 'SESSION_CONTROL', 'LOCKING', 'SESSION_CONTROL', 'SESSION_CONTROL'],
 		then: w => rows(w, 'SELECT current_user, current_setting(\'search_path\') !~ \'^pg_temp\'',
-			[['app', 'true']]),
+			[['app', 't']]),
 	},
 	F015: {
 		calls: ['FUNCTION_OUTSIDE', 'rows'],
@@ -106,7 +106,7 @@ const cases = {
 		calls: ['FUNCTION_UNKNOWN', 'FUNCTION_UNKNOWN'],
 		then: w => rows(w, 'SELECT abs(-1), upper(\'a\')', [['1', 'A']]),
 	},
-	F122: { calls: ['SYNTAX', 'SYNTAX', 'MULTIPLE_STATEMENTS'] },
+	F122: { calls: ['42601', '42601', 'MULTIPLE_STATEMENTS'] },
 	F125: { calls: ['MULTIPLE_STATEMENTS'] },
 	F126: { calls: ['SCHEMA_CHANGE', 'SCHEMA_CHANGE'] },
 	F133: {
@@ -119,7 +119,7 @@ const cases = {
 		},
 	},
 	F134: { calls: ['rows', 'MULTIPLE_STATEMENTS'] },
-	F135: { calls: ['rows', 'rows', 'SYNTAX'] },
+	F135: { calls: ['rows', 'rows', '42601'] },
 	F136: {
 		calls: ['COPY', 'COPY', 'COPY'],
 		also: [['db_query', 'COPY accounts FROM STDIN', 'COPY'], ['db_query', 'COPY (SELECT 1) TO STDOUT', 'COPY']],

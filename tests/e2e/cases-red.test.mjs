@@ -23,9 +23,9 @@ const EVERYTHING = `
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE relkind = 'r' AND nspname IN ('public', 'hr', 'ops') ORDER BY 1;`;
 const CATALOGS = `
-	SELECT count(*), md5(string_agg(oid || relname || relkind || coalesce(relacl::text, ''), ',' ORDER BY oid))
+	SELECT count(*), md5(string_agg(oid || relname || relkind::text || coalesce(relacl::text, ''), ',' ORDER BY oid))
 	FROM pg_class WHERE relkind <> 't';
-	SELECT count(*) FROM pg_proc; SELECT count(*) FROM pg_database; SELECT count(*) FROM pg_largeobject_metadata;
+	SELECT count(*) FROM pg_proc; SELECT count(*) FROM pg_database WHERE datname = 'scratch'; SELECT count(*) FROM pg_largeobject_metadata;
 	SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf';`;
 const everything = async w => `${await w.sql(await w.sql(EVERYTHING))}\n${await w.sql(CATALOGS)}`;
 
