@@ -35,7 +35,8 @@ struct watcher {
 	void *arg;
 };
 
-/* --- making and finding ---------------------------------------------------- */
+/* --- making and finding ----------------------------------------------------
+ */
 
 static void
 new_id(struct gate *g, char id[CHANGE_ID_SIZE])
@@ -129,7 +130,7 @@ change_pending(const struct gate *g, const struct agent *a)
 	const struct change *c;
 	size_t n = 0;
 
-	TAILQ_FOREACH(c, &g->changes, next)
+	TAILQ_FOREACH (c, &g->changes, next)
 		n += !change_has_ended(c) && (a == NULL || c->agent == a);
 	return n;
 }
@@ -144,7 +145,7 @@ bool
 change_is_pending(const struct change *c)
 {
 	return c->state == CHANGE_HELD || c->state == CHANGE_ADDING ||
-	    c->state == CHANGE_COMMITTING;
+	       c->state == CHANGE_COMMITTING;
 }
 
 struct store *
@@ -153,7 +154,8 @@ change_store(struct change *c)
 	return c->store;
 }
 
-/* --- states ------------------------------------------------------------------ */
+/* --- states ------------------------------------------------------------------
+ */
 
 static void
 watcher_free(struct watcher *w)
@@ -172,8 +174,8 @@ tell_watchers(struct change *c)
 	while ((w = TAILQ_FIRST(&c->watchers)) != NULL) {
 		outcome_done *done = w->done;
 		void *arg = w->arg;
-		json_t *json = w->is_operator ? change_header(c) :
-					    change_result(c, false);
+		json_t *json =
+		    w->is_operator ? change_header(c) : change_result(c, false);
 
 		watcher_free(w);
 		change_told(done, arg, true, NULL, NULL, json);
@@ -187,7 +189,7 @@ forget_oldest(struct gate *g)
 {
 	struct change *c;
 
-	TAILQ_FOREACH(c, &g->changes, next)
+	TAILQ_FOREACH (c, &g->changes, next)
 		if (change_has_ended(c) && TAILQ_EMPTY(&c->watchers))
 			break;
 	if (c != NULL && g->nended > ENDED_MAX) {
@@ -219,8 +221,7 @@ change_hold(struct change *c)
 	int64_t left;
 
 	if (c->expires_boot == 0) {
-		c->expires_boot = clock_boot_ms() +
-		    c->gate->o->limits.ttl_ms;
+		c->expires_boot = clock_boot_ms() + c->gate->o->limits.ttl_ms;
 		c->expires_wall = clock_wall_ms() + c->gate->o->limits.ttl_ms;
 	}
 	left = c->expires_boot - clock_boot_ms();
@@ -231,7 +232,8 @@ change_hold(struct change *c)
 	change_enter(c, CHANGE_HELD);
 }
 
-/* --- endings ------------------------------------------------------------------ */
+/* --- endings
+ * ------------------------------------------------------------------ */
 
 json_t *
 change_record(const struct change *c, const char *kind)
@@ -312,7 +314,8 @@ change_lost(void *arg, const struct err *e)
 	change_end(c, WHY_LOST, e->text, NULL);
 }
 
-/* --- the operator's rollback and the agent's withdrawal ------------------------ */
+/* --- the operator's rollback and the agent's withdrawal
+ * ------------------------ */
 
 void
 change_told(outcome_done *done, void *arg, bool ok, const char *code,
@@ -368,7 +371,6 @@ decidable(struct gate *g, const char *id, outcome_done *done, void *arg)
 	return NULL;
 }
 
-
 static void
 watch_over(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
@@ -384,8 +386,9 @@ watch_over(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 static void
 watch_cancel(struct call *c)
 {
-	watcher_free((struct watcher *)(void *)((char *)c -
-	    offsetof(struct watcher, call)));
+	watcher_free(
+	    (struct watcher *)(void *)((char *)c -
+				       offsetof(struct watcher, call)));
 }
 
 /* The answer to whoever asked for an end comes when it has come. */
@@ -439,7 +442,8 @@ change_commit(struct gate *g, const char *id, const char *digest,
 	decide_commit(c, who, done, arg);
 }
 
-/* --- the agent's calls ----------------------------------------------------------- */
+/* --- the agent's calls
+ * ----------------------------------------------------------- */
 
 /* Answers from the loop, since an answer never comes from inside the call. */
 struct later {
@@ -465,8 +469,8 @@ later_free(struct later *l)
 static void
 later_cancel(struct call *c)
 {
-	later_free((struct later *)(void *)((char *)c -
-	    offsetof(struct later, call)));
+	later_free(
+	    (struct later *)(void *)((char *)c - offsetof(struct later, call)));
 }
 
 static void
@@ -516,7 +520,7 @@ all_of(struct gate *g, const struct agent *a)
 	json_t *list = json_array();
 	struct change *c;
 
-	TAILQ_FOREACH(c, &g->changes, next)
+	TAILQ_FOREACH (c, &g->changes, next)
 		if (c->agent == a && c->state != CHANGE_RUNNING)
 			json_array_append_new(list, change_result(c, false));
 	return json_pack("{s:o, s:o, s:s}", "changes", list, "database",
@@ -564,8 +568,8 @@ change_withdraw(struct gate *g, struct agent *a, const char *change_id,
 		    change_id);
 	if (c->state != CHANGE_HELD)
 		return refuse_later(g, done, arg,
-		    change_has_ended(c) ? REASON_CHANGE_NOT_PENDING :
-					  REASON_CHANGE_BUSY,
+		    change_has_ended(c) ? REASON_CHANGE_NOT_PENDING
+					: REASON_CHANGE_BUSY,
 		    change_id);
 	w = watch(c, done, arg);
 	change_end(c, WHY_WITHDRAWN, reason, NULL);

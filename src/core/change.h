@@ -13,9 +13,9 @@
 struct outcome {
 	bool ok;
 	const char *code;   /* not ok: a reason's code, "SQLSTATE 23505", or
-			       NOT_FOUND, DIGEST_MOVED, ALREADY_DECIDED */
+	                       NOT_FOUND, DIGEST_MOVED, ALREADY_DECIDED */
 	const char *text;   /* not ok: the whole tool error, "REFUSED CODE: ..."
-			       or "ERROR SQLSTATE: ..."; lent */
+	                       or "ERROR SQLSTATE: ..."; lent */
 	const json_t *json; /* ok: the result object; lent, may be NULL */
 };
 typedef void outcome_done(void *arg, const struct outcome *o);
@@ -29,7 +29,7 @@ struct proposal {
 	const char *sql;
 	size_t sql_len;
 	const json_t *params;  /* array of strings and nulls, or NULL; lent for
-				  the call */
+	                          the call */
 	const char *intent;    /* or NULL */
 	const char *change_id; /* adds to this held change, or NULL */
 };
@@ -42,7 +42,7 @@ struct read_request {
 	const char *sql;
 	size_t sql_len;
 	const json_t *params;
-	long max_rows;	       /* 0: the default */
+	long max_rows;         /* 0: the default */
 	const char *change_id; /* read inside this held change, or NULL */
 };
 /* db_query (core/query.c). */

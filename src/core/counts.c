@@ -36,8 +36,8 @@ static bool
 is_exclusive(const char *modes)
 {
 	return strstr(modes, "AccessExclusiveLock") != NULL ||
-	    strstr(modes, "ShareRowExclusiveLock") != NULL ||
-	    strstr(modes, "ShareUpdateExclusiveLock") != NULL;
+	       strstr(modes, "ShareRowExclusiveLock") != NULL ||
+	       strstr(modes, "ShareUpdateExclusiveLock") != NULL;
 }
 
 static int
@@ -56,8 +56,8 @@ read_row(const struct batch *b, size_t i, int row, struct count_row *out,
 		return err_set(e, ERR_DATABASE,
 		    "the server's counters came without a name");
 	if (number(batch_cell(b, i, row, COUNT_OID), &oid, e) == -1 ||
-	    number(batch_cell(b, i, row, COUNT_INSERTED),
-		&out->n[IMAGE_INSERT], e) == -1 ||
+	    number(batch_cell(b, i, row, COUNT_INSERTED), &out->n[IMAGE_INSERT],
+		e) == -1 ||
 	    number(batch_cell(b, i, row, COUNT_UPDATED), &out->n[IMAGE_UPDATE],
 		e) == -1 ||
 	    number(batch_cell(b, i, row, COUNT_DELETED), &out->n[IMAGE_DELETE],

@@ -74,7 +74,8 @@ lost(struct decision *d, struct link *l, const struct err *e)
 	ended(d, WHY_LOST, e->text);
 }
 
-/* --- COMMIT -------------------------------------------------------------------- */
+/* --- COMMIT
+ * -------------------------------------------------------------------- */
 
 static json_t *
 outcome_record(const struct change *c, const char *kind)
@@ -145,21 +146,23 @@ commit_answered(void *arg, struct link *l, struct batch *b)
 		    "airlock show");
 		return;
 	}
-	tag = batch_state(b, 0) == BATCH_OK ?
-	    PQcmdStatus((PGresult *)(uintptr_t)res) :
-	    "";
+	tag = batch_state(b, 0) == BATCH_OK
+	          ? PQcmdStatus((PGresult *)(uintptr_t)res)
+	          : "";
 	if (strcmp(tag, "COMMIT") == 0) {
 		const char *warning = link_warning(l);
 
-		committed(c, strstr(warning, "synchronous replication") != NULL ?
-			"committed locally: the synchronous standby did not "
-			"confirm" : NULL);
+		committed(c,
+		    strstr(warning, "synchronous replication") != NULL
+			? "committed locally: the synchronous standby did not "
+			  "confirm"
+			: NULL);
 		finish(d, true, NULL, NULL);
 		return;
 	}
 	if (batch_state(b, 0) == BATCH_FAILED)
-		snprintf(text, sizeof(text), "%s: %.300s",
-		    result_sqlstate(res), result_message(res));
+		snprintf(text, sizeof(text), "%s: %.300s", result_sqlstate(res),
+		    result_message(res));
 	else
 		snprintf(text, sizeof(text),
 		    "the transaction had failed before: the server answered "
@@ -211,7 +214,8 @@ send_commit(struct decision *d)
 	link_run(c->link, b, commit_answered, d);
 }
 
-/* --- the beacon -------------------------------------------------------------------- */
+/* --- the beacon
+ * -------------------------------------------------------------------- */
 
 static void
 flushed(void *arg, struct link *l UNUSED, struct batch *b)
@@ -265,9 +269,8 @@ static void
 flush_known(void *arg, struct link *l UNUSED, struct batch *b)
 {
 	struct decision *d = arg;
-	const char *yes = batch_is_lost(b) || !batch_is_ok(b) ?
-	    NULL :
-	    batch_cell(b, 0, 0, 0);
+	const char *yes =
+	    batch_is_lost(b) || !batch_is_ok(b) ? NULL : batch_cell(b, 0, 0, 0);
 
 	if (yes != NULL && yes[0] == 't')
 		send_commit(d);
@@ -289,7 +292,8 @@ check_flush(struct decision *d)
 	pool_ask(c->login->pool, b, flush_known, d);
 }
 
-/* --- the recheck -------------------------------------------------------------------- */
+/* --- the recheck
+ * -------------------------------------------------------------------- */
 
 static void
 rechecked(void *arg, struct link *l, struct batch *b)
@@ -307,9 +311,9 @@ rechecked(void *arg, struct link *l, struct batch *b)
 	}
 	xid = batch_is_ok(b) ? batch_cell(b, 1, 0, 0) : NULL;
 	same = batch_is_ok(b) && counts_read(b, 0, &now, &e) == 0 &&
-	    counts_equal(&c->counts, &now) && xid != NULL &&
-	    strcmp(xid, c->xid8) == 0 &&
-	    link_transaction(l) == PQTRANS_INTRANS;
+	       counts_equal(&c->counts, &now) && xid != NULL &&
+	       strcmp(xid, c->xid8) == 0 &&
+	       link_transaction(l) == PQTRANS_INTRANS;
 	counts_release(&now);
 	if (same) {
 		check_flush(d);
@@ -336,12 +340,15 @@ decide_commit(struct change *c, const struct operator_peer *who,
 	event_del(c->expiry);
 	change_enter(c, CHANGE_COMMITTING);
 	batch_add_prepared(b, SESSION_COUNTS, 1, oids);
-	batch_add(b, "SELECT pg_catalog.pg_current_xact_id_if_assigned()"
-		     "::pg_catalog.text", 0, NULL);
+	batch_add(b,
+	    "SELECT pg_catalog.pg_current_xact_id_if_assigned()"
+	    "::pg_catalog.text",
+	    0, NULL);
 	link_run(c->link, b, rechecked, d);
 }
 
-/* --- out of doubt ----------------------------------------------------------------------- */
+/* --- out of doubt
+ * ----------------------------------------------------------------------- */
 
 /*
  * pg_xact_status answers for the server that the transaction ran on and no
@@ -368,11 +375,11 @@ settle_earlier(struct gate *g, const char *id, const char *kind,
 	size_t i;
 	json_t *intent;
 
-	json_array_foreach(g->in_doubt, i, intent) {
+	json_array_foreach (g->in_doubt, i, intent) {
 		json_t *rec;
 
-		if (strcmp(json_string_value(json_object_get(intent,
-			       "change")), id) != 0)
+		if (strcmp(json_string_value(json_object_get(intent, "change")),
+			id) != 0)
 			continue;
 		rec = json_pack("{s:s, s:s, s:O, s:O, s:s}", "kind", kind,
 		    "change", id, "agent", json_object_get(intent, "agent"),
@@ -434,7 +441,7 @@ same_server(const struct pool *p, const char *system, const char *timeline)
 	const struct session_facts *f = pool_facts(p);
 
 	return strcmp(f->system, system) == 0 &&
-	    strcmp(f->timeline, timeline) == 0;
+	       strcmp(f->timeline, timeline) == 0;
 }
 
 static void
@@ -447,8 +454,7 @@ ask_status(struct gate *g, struct pool *p, const char *id, const char *xid)
 	d->gate = g;
 	snprintf(d->id, sizeof(d->id), "%s", id);
 	g->resolving = true;
-	batch_add(b,
-	    "SELECT pg_catalog.pg_xact_status($1::pg_catalog.xid8)", 1,
+	batch_add(b, "SELECT pg_catalog.pg_xact_status($1::pg_catalog.xid8)", 1,
 	    values);
 	pool_ask(p, b, status_known, d);
 }
@@ -472,18 +478,16 @@ resolve(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 	if (g->resolving)
 		return;
-	TAILQ_FOREACH(c, &g->changes, next)
-		if (c->state == CHANGE_IN_DOUBT &&
-		    pool_is_up(c->login->pool)) {
+	TAILQ_FOREACH (c, &g->changes, next)
+		if (c->state == CHANGE_IN_DOUBT && pool_is_up(c->login->pool)) {
 			ask_status(g, c->login->pool, c->id, c->xid8);
 			return;
 		}
-	json_array_foreach(g->in_doubt, i, intent) {
+	json_array_foreach (g->in_doubt, i, intent) {
 		struct pool *p = g->logins[0]->pool;
 
-		if (!pool_is_up(p) ||
-		    !same_server(p, member(intent, "system"),
-			member(intent, "timeline")))
+		if (!pool_is_up(p) || !same_server(p, member(intent, "system"),
+					  member(intent, "timeline")))
 			continue;
 		ask_status(g, p, member(intent, "change"),
 		    member(intent, "xid"));
@@ -498,7 +502,7 @@ decide_resolve_soon(struct gate *g)
 	const struct change *c;
 	bool any = json_array_size(g->in_doubt) > 0;
 
-	TAILQ_FOREACH(c, &g->changes, next)
+	TAILQ_FOREACH (c, &g->changes, next)
 		any = any || c->state == CHANGE_IN_DOUBT;
 	if (g->resolve == NULL)
 		g->resolve = evtimer_new(g->base, resolve, g);

@@ -9,7 +9,7 @@
 #include "pg/session.h"
 
 #define DEAD_MAN_MS 30000 /* beyond the time left; see session pins */
-#define LOOK_MS	    150	  /* then, and each such while again, who is in the way */
+#define LOOK_MS 150 /* then, and each such while again, who is in the way */
 
 /* --- the batch ---------------------------------------------------------- */
 
@@ -20,9 +20,8 @@ add_pins(struct run *r, struct batch *b)
 {
 	const struct limits *l = &r->gate->o->limits;
 	const struct change *c = r->change;
-	int64_t left = c->expires_boot != 0 ?
-	    c->expires_boot - clock_boot_ms() :
-	    l->ttl_ms;
+	int64_t left = c->expires_boot != 0 ? c->expires_boot - clock_boot_ms()
+	                                    : l->ttl_ms;
 	char lock[16], statement[16], idle[24], name[64];
 	const char *values[] = { lock, statement, idle, name,
 		pool_search_path(c->login->pool) };
@@ -43,8 +42,8 @@ is_countable(const struct run *r)
 	const struct relation *rel = r->relation;
 
 	return rel != NULL && rel->readable &&
-	    (rel->kind == 'r' || rel->kind == 'p') &&
-	    rel->estimate <= 2.0 * (double)r->gate->o->limits.count_rows_max;
+	       (rel->kind == 'r' || rel->kind == 'p') &&
+	       rel->estimate <= 2.0 * (double)r->gate->o->limits.count_rows_max;
 }
 
 static void
@@ -54,8 +53,8 @@ add_examination(struct run *r, struct batch *b)
 	char *count;
 
 	r->i_counts = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
-	r->i_lsn = batch_add(b,
-	    "SELECT pg_catalog.pg_current_wal_insert_lsn()", 0, NULL);
+	r->i_lsn = batch_add(b, "SELECT pg_catalog.pg_current_wal_insert_lsn()",
+	    0, NULL);
 	r->i_rows = 0;
 	if (!is_countable(r))
 		return;
@@ -84,20 +83,20 @@ make_batch(struct run *r)
 	struct batch *b = batch_new();
 
 	batch_add(b,
-	    r->adding ? "SAVEPOINT airlock_s" :
-			"BEGIN ISOLATION LEVEL REPEATABLE READ",
+	    r->adding ? "SAVEPOINT airlock_s"
+		      : "BEGIN ISOLATION LEVEL REPEATABLE READ",
 	    0, NULL);
 	if (!r->adding)
 		r->i_open = batch_add_prepared(b, SESSION_OPEN, 0, NULL);
 	add_pins(r, b);
 	if (r->adding)
 		batch_add(b, "SET CONSTRAINTS ALL DEFERRED", 0, NULL);
-	r->i_statement = batch_add(b, sent(r), r->params.n,
-	    parameters_values(&r->params));
+	r->i_statement =
+	    batch_add(b, sent(r), r->params.n, parameters_values(&r->params));
 	batch_rows(b, run_row, r);
 	batch_add(b, "SAVEPOINT airlock_c", 0, NULL);
-	r->i_constraints = batch_add(b, "SET CONSTRAINTS ALL IMMEDIATE", 0,
-	    NULL);
+	r->i_constraints =
+	    batch_add(b, "SET CONSTRAINTS ALL IMMEDIATE", 0, NULL);
 	batch_add(b, "RELEASE SAVEPOINT airlock_c", 0, NULL);
 	add_examination(r, b);
 	return b;
@@ -113,9 +112,9 @@ name_blockers(struct run *r, const struct batch *b)
 		const char *pid = batch_cell(b, 0, i, 0);
 		const struct change *c;
 
-		TAILQ_FOREACH(c, &r->gate->changes, next)
+		TAILQ_FOREACH (c, &r->gate->changes, next)
 			if (pid != NULL && c->link != NULL &&
-			    link_backend_pid(c->link) == atoi(pid))
+			    link_backend_pid(c->link) == strtol(pid, NULL, 10))
 				break;
 		text_add(&r->blocker, r->blocker.len > 0 ? ", " : "");
 		if (c != NULL && c != r->change)
@@ -187,12 +186,13 @@ statement_failed(struct run *r, const struct batch *b)
 		    r->gate->o->limits.write_timeout_ms);
 	if (strcmp(state, "40001") == 0 || strcmp(state, "40P01") == 0)
 		text_addf(&reply.text, ". %s",
-		    r->adding ? "The change is still held as it was; rows of "
-				"this statement have moved on since it began, so "
-				"it cannot take them: withdraw it and send all "
-				"its statements again" :
-				"Nothing was applied: read the rows again, then "
-				"send the statement again");
+		    r->adding
+			? "The change is still held as it was; rows of "
+			  "this statement have moved on since it began, so "
+			  "it cannot take them: withdraw it and send all "
+			  "its statements again"
+			: "Nothing was applied: read the rows again, then "
+			  "send the statement again");
 	return run_reply(r, &reply);
 }
 
@@ -221,14 +221,14 @@ static int
 read_examination(struct run *r, const struct batch *b, struct err *e)
 {
 	const char *lsn = batch_cell(b, r->i_lsn, 0, 0);
-	const char *rows = r->i_rows != 0 ? batch_cell(b, r->i_rows, 0, 0) :
-					    NULL;
+	const char *rows =
+	    r->i_rows != 0 ? batch_cell(b, r->i_rows, 0, 0) : NULL;
 
 	if (lsn == NULL ||
 	    text_copy(r->insert_lsn, sizeof(r->insert_lsn), lsn, e) == -1)
 		return err_set(e, ERR_DATABASE,
 		    "the server did not tell its WAL position");
-	r->rows_now = rows != NULL ? atoll(rows) : -1;
+	r->rows_now = rows != NULL ? strtoll(rows, NULL, 10) : -1;
 	if (r->rows_now > r->gate->o->limits.count_rows_max)
 		r->rows_now = -2;
 	counts_release(&r->counts);
@@ -249,9 +249,9 @@ recovered(void *arg, struct link *l UNUSED, struct batch *b)
 	else if (!batch_is_ok(b) || read_examination(r, b, &e) == -1)
 		(void)run_refuse(r, REASON_UNAVAILABLE,
 		    "the transaction could not be examined: %s",
-		    e.code != ERR_NONE ?
-			e.text :
-			result_message(batch_result(b, batch_failed(b))));
+		    e.code != ERR_NONE
+			? e.text
+			: result_message(batch_result(b, batch_failed(b))));
 	else
 		run_go(r);
 }
@@ -287,8 +287,7 @@ look_at(struct run *r, const struct batch *b, struct err *e)
 		    "%s (diff_bytes_max)", r->row_err.text);
 	if (r->row_err.code != ERR_NONE)
 		return run_refuse(r, REASON_UNAVAILABLE,
-		    "a row of the diff could not be kept: %s",
-		    r->row_err.text);
+		    "a row of the diff could not be kept: %s", r->row_err.text);
 	if (failed == r->i_statement)
 		return statement_failed(r, b);
 	if (!r->adding && batch_state(b, r->i_open) == BATCH_OK &&
@@ -324,9 +323,9 @@ static bool
 is_worth_a_retry(const struct run *r, const struct batch *b)
 {
 	return !r->adding && !r->retried && !r->cancelled &&
-	    !batch_is_lost(b) && batch_failed(b) == r->i_statement &&
-	    strcmp(result_sqlstate(batch_result(b, r->i_statement)),
-		"40001") == 0;
+	       !batch_is_lost(b) && batch_failed(b) == r->i_statement &&
+	       strcmp(result_sqlstate(batch_result(b, r->i_statement)),
+		   "40001") == 0;
 }
 
 static void
@@ -366,7 +365,8 @@ executed(void *arg, struct link *l, struct batch *b)
 	r->in_batch = false;
 	run_stop_watching(r);
 	if (r->cancelled) {
-		(void)run_refuse(r, REASON_UNAVAILABLE, "the call was cancelled");
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the call was cancelled");
 		return;
 	}
 	/* The statement must have left the transaction as ours. */
@@ -399,8 +399,8 @@ prepare_store(struct run *r, struct err *e)
 	if (r->adding)
 		return store_fold_begin(c->store, l->fold_rows_max, e);
 	if (c->store == NULL)
-		return store_open(r->gate->changes_fd, c->id,
-		    l->diff_bytes_max, &c->store, e);
+		return store_open(r->gate->changes_fd, c->id, l->diff_bytes_max,
+		    &c->store, e);
 	/* A retry: nothing of the first try may stay. */
 	store_close(c->store, true);
 	c->store = NULL;
@@ -420,8 +420,8 @@ run_execute(struct run *r)
 		    "the database's catalogs are not read yet");
 	if (prepare_store(r, &e) == -1)
 		return run_refuse(r,
-		    e.code == ERR_LIMIT ? REASON_CHANGE_TOO_LARGE :
-					  REASON_UNAVAILABLE,
+		    e.code == ERR_LIMIT ? REASON_CHANGE_TOO_LARGE
+					: REASON_UNAVAILABLE,
 		    "%s", e.text);
 	spool_close(r->spool);
 	r->spool = NULL;

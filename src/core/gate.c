@@ -14,10 +14,11 @@
 #include "base/version.h"
 #include "core/internal.h"
 
-#define SYNC_MS	      1000
+#define SYNC_MS 1000
 #define ROW_BYTES_MAX ((size_t)64 << 20)
 
-/* --- logins ------------------------------------------------------------------ */
+/* --- logins ------------------------------------------------------------------
+ */
 
 static void
 login_changed(void *arg, struct pool *p UNUSED, const struct err *e)
@@ -73,24 +74,26 @@ connect_all(struct gate *g)
 	g->agents = mem_array(g->nagents, sizeof(*g->agents));
 	for (size_t i = 0; i < g->nagents; i++) {
 		const struct agent_options *o = &g->o->agents[i];
-		const char *path = first(o->search_path, d->search_path,
-		    "\"$user\", public");
+		const char *path =
+		    first(o->search_path, d->search_path, "\"$user\", public");
 		const char *writer = first(o->writer_dsn, NULL, d->writer_dsn);
 		struct agent_logins *l = mem_new(sizeof(*l));
 
 		l->writer = login(g, writer, path);
-		l->reader = login(g, o->reader_dsn != NULL ?
-			o->reader_dsn :
-			first(o->writer_dsn, d->reader_dsn, writer),
+		l->reader = login(g,
+		    o->reader_dsn != NULL
+			? o->reader_dsn
+			: first(o->writer_dsn, d->reader_dsn, writer),
 		    path);
 		g->agents[i] = (struct agent){ o, 0, l };
 	}
-	g->observer = login(g,
-	    first(d->observer_dsn, d->writer_dsn, d->writer_dsn),
-	    first(d->search_path, "\"$user\", public", ""));
+	g->observer =
+	    login(g, first(d->observer_dsn, d->writer_dsn, d->writer_dsn),
+		first(d->search_path, "\"$user\", public", ""));
 }
 
-/* --- start --------------------------------------------------------------------- */
+/* --- start
+ * --------------------------------------------------------------------- */
 
 /* Files of changes that an earlier run held: nothing of them is left in the
  * database, and what must outlive them is in the journal. */
@@ -101,8 +104,8 @@ sweep_changes(int fd)
 	struct dirent *d;
 
 	while (dir != NULL && (d = readdir(dir)) != NULL) {
-		static const char *const files[] = { "rows.ndjson",
-			"rows.next", "rows.folded" };
+		static const char *const files[] = { "rows.ndjson", "rows.next",
+			"rows.folded" };
 		int sub;
 
 		if (strncmp(d->d_name, "chg_", 4) != 0)
@@ -192,14 +195,15 @@ bad:
 	return -1;
 }
 
-/* --- stop ----------------------------------------------------------------------- */
+/* --- stop
+ * ----------------------------------------------------------------------- */
 
 static bool
 is_quiet(const struct gate *g)
 {
 	const struct change *c;
 
-	TAILQ_FOREACH(c, &g->changes, next)
+	TAILQ_FOREACH (c, &g->changes, next)
 		if (!change_has_ended(c) && c->state != CHANGE_IN_DOUBT)
 			return false;
 	return true;
@@ -233,7 +237,7 @@ gate_stop(struct gate *g, void (*done)(void *arg), void *arg)
 			run_abort(c->run);
 			change_free(c);
 		} else if (c->state == CHANGE_HELD ||
-		    c->state == CHANGE_ADDING) {
+			   c->state == CHANGE_ADDING) {
 			change_end(c, WHY_SHUTDOWN, NULL, NULL);
 		}
 	}
@@ -278,7 +282,8 @@ gate_free(struct gate *g)
 	free(g);
 }
 
-/* --- asking ----------------------------------------------------------------------- */
+/* --- asking
+ * ----------------------------------------------------------------------- */
 
 struct event_base *
 gate_base(const struct gate *g)
@@ -345,8 +350,9 @@ gate_health(const struct gate *g)
 {
 	const char *why = "";
 
-	return json_pack("{s:s, s:s}", "daemon", g->stopping ? "stopping" : "up",
-	    "database", all_up(g, &why) ? "up" : "down");
+	return json_pack("{s:s, s:s}", "daemon",
+	    g->stopping ? "stopping" : "up", "database",
+	    all_up(g, &why) ? "up" : "down");
 }
 
 static json_t *
@@ -401,7 +407,8 @@ gate_status(const struct gate *g)
 	    json_integer((json_int_t)journal_seq(g->journal)));
 	json_object_set_new(j, "journal_low",
 	    json_boolean(journal_is_low(g->journal)));
-	json_object_set_new(j, "parser_pid", json_integer(parser_pid(g->parser)));
+	json_object_set_new(j, "parser_pid",
+	    json_integer(parser_pid(g->parser)));
 	json_object_set_new(j, "operator_guard",
 	    json_string(g->o->guard.mode == GUARD_OFF ? "off" : "ancestry"));
 	return j;
@@ -428,7 +435,7 @@ gate_pending(const struct gate *g)
 	json_t *list = json_array();
 	const struct change *c;
 
-	TAILQ_FOREACH(c, &g->changes, next)
+	TAILQ_FOREACH (c, &g->changes, next)
 		if (change_is_pending(c) || c->state == CHANGE_IN_DOUBT)
 			json_array_append_new(list, change_header(c));
 	return list;
@@ -439,7 +446,7 @@ gate_change(struct gate *g, const char *id)
 {
 	struct change *c;
 
-	TAILQ_FOREACH(c, &g->changes, next)
+	TAILQ_FOREACH (c, &g->changes, next)
 		if (strcmp(c->id, id) == 0)
 			return c;
 	return NULL;

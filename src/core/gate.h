@@ -16,7 +16,7 @@ struct change;
 /* An agent as configured; identity is the socket a call came by. */
 struct agent {
 	const struct agent_options *o;
-	int calls; /* under way */
+	int calls;   /* under way */
 	void *links; /* core/gate's own */
 };
 
@@ -45,11 +45,14 @@ struct journal *gate_journal(struct gate *g);
 bool gate_record(struct gate *g, json_t *rec, bool sync);
 
 /* Each gives a new object or array. */
-json_t *gate_health(const struct gate *g);  /* {"daemon":"up","database":"up|down"} */
-json_t *gate_status(const struct gate *g);  /* health, versions, links, limits, warnings */
-json_t *gate_agents(const struct gate *g);  /* [{name, access, calls, pending}] */
-json_t *gate_pending(const struct gate *g); /* change_header of each held change,
-					       oldest first */
+json_t *gate_health(
+    const struct gate *g); /* {"daemon":"up","database":"up|down"} */
+json_t *gate_status(
+    const struct gate *g); /* health, versions, links, limits, warnings */
+json_t *gate_agents(
+    const struct gate *g); /* [{name, access, calls, pending}] */
+json_t *gate_pending(const struct gate *g); /* change_header of each held
+                                               change, oldest first */
 /* A change of this run, in any state; NULL where there is none. */
 struct change *gate_change(struct gate *g, const char *id);
 /* The end of a change of an earlier run, as change_status would give it, from

@@ -45,9 +45,9 @@ struct gate {
 	int changes_fd;
 	TAILQ_HEAD(, change) changes; /* oldest first; ended ones too */
 	size_t nended;
-	json_t *ended;	 /* of earlier runs: id -> {agent, status, why, ...} */
+	json_t *ended;    /* of earlier runs: id -> {agent, status, why, ...} */
 	json_t *in_doubt; /* of earlier runs: array of intents */
-	struct event *sync;  /* lazily appended records */
+	struct event *sync;    /* lazily appended records */
 	struct event *resolve; /* changes in doubt: the next look */
 	bool resolving;
 	bool stopping;
@@ -63,27 +63,27 @@ struct call {
 };
 
 enum change_state {
-	CHANGE_RUNNING,	    /* the first statement; nobody has seen it */
-	CHANGE_HELD,	    /* shown as pending */
-	CHANGE_ADDING,	    /* held, and a statement is being added */
-	CHANGE_COMMITTING,  /* an operator said yes; see core/decide.c */
-	CHANGE_ENDING,	    /* ROLLBACK is on its way */
+	CHANGE_RUNNING,    /* the first statement; nobody has seen it */
+	CHANGE_HELD,       /* shown as pending */
+	CHANGE_ADDING,     /* held, and a statement is being added */
+	CHANGE_COMMITTING, /* an operator said yes; see core/decide.c */
+	CHANGE_ENDING,     /* ROLLBACK is on its way */
 	CHANGE_COMMITTED,
 	CHANGE_ROLLED_BACK,
 	CHANGE_IN_DOUBT,
-	CHANGE_FAILED,	    /* the server refused COMMIT */
+	CHANGE_FAILED, /* the server refused COMMIT */
 	CHANGE_NSTATES
 };
 extern const char *const change_status[CHANGE_NSTATES];
 
 /* Why a change was rolled back; the words of the issue of results. */
-#define WHY_OPERATOR  "operator"
-#define WHY_EXPIRED   "expired"
+#define WHY_OPERATOR "operator"
+#define WHY_EXPIRED "expired"
 #define WHY_WITHDRAWN "withdrawn"
-#define WHY_LOST      "lost"
-#define WHY_SHUTDOWN  "shutdown"
-#define WHY_REFUSED   "refused"
-#define WHY_CONFLICT  "conflict"
+#define WHY_LOST "lost"
+#define WHY_SHUTDOWN "shutdown"
+#define WHY_REFUSED "refused"
+#define WHY_CONFLICT "conflict"
 
 /* A table that the change wrote. */
 struct change_table {
@@ -92,7 +92,7 @@ struct change_table {
 	bool exact; /* counts come from the store; else from the counters */
 	uint64_t n[IMAGE_NOPS];
 	uint64_t unchanged;
-	uint64_t counted[IMAGE_NOPS]; /* by the server, all statements */
+	uint64_t counted[IMAGE_NOPS];    /* by the server, all statements */
 	int64_t rows_before, rows_after; /* -1 unknown */
 	bool estimated;
 };
@@ -121,9 +121,9 @@ struct change {
 	char *intent;
 	json_t *statements; /* [{"sql","params"}] */
 	struct login *login;
-	struct link *link; /* lent by login->pool, NULL once it has ended */
-	struct run *run;   /* the statement under way, or NULL */
-	struct query *reader;	/* a read inside it under way, or NULL */
+	struct link *link;    /* lent by login->pool, NULL once it has ended */
+	struct run *run;      /* the statement under way, or NULL */
+	struct query *reader; /* a read inside it under way, or NULL */
 	struct decision *decision; /* the verdict under way, or NULL */
 	/* the opening */
 	char xid8[24], snapshot[64], insert_lsn[24];
@@ -132,9 +132,9 @@ struct change {
 	struct change_table *tables;
 	size_t ntables;
 	struct counts counts;
-	struct verdict asked;	/* of all its statements */
+	struct verdict asked;   /* of all its statements */
 	struct verdict verdict; /* asked, and of what was measured */
-	json_t *effects; /* [{"code","text"}] */
+	json_t *effects;        /* [{"code","text"}] */
 	bool complete, hidden_ddl;
 	char deferred[300]; /* the deferred constraint that fails, or "" */
 	enum severity risk;
@@ -144,7 +144,7 @@ struct change {
 	struct event *expiry;
 	/* the end */
 	const char *why;  /* a WHY_ word, or NULL */
-	char *reason;	  /* what the operator said, or the server */
+	char *reason;     /* what the operator said, or the server */
 	char *decided_by; /* operator's name */
 	TAILQ_HEAD(, watcher) watchers;
 };

@@ -15,49 +15,50 @@ enum access { ACCESS_READ, ACCESS_DATA, ACCESS_SCHEMA, ACCESS_N };
 extern const char *const access_name[ACCESS_N];
 
 struct agent_options {
-	char *name;	   /* [a-z0-9_-], 1 to 32 */
+	char *name; /* [a-z0-9_-], 1 to 32 */
 	enum access access;
-	char *writer_dsn;  /* conninfo strings; NULL: the database's */
+	char *writer_dsn; /* conninfo strings; NULL: the database's */
 	char *reader_dsn;
 	char *search_path; /* NULL: the database's */
-	uid_t *uids;	   /* who may connect, besides airlockd's own uid */
+	uid_t *uids;       /* who may connect, besides airlockd's own uid */
 	size_t nuids;
-	gid_t gid;	   /* group of the socket, (gid_t)-1 none */
+	gid_t gid; /* group of the socket, (gid_t)-1 none */
 };
 
 struct operator_options {
 	char *name;
-	uid_t uid;	   /* (uid_t)-1: by gid */
+	uid_t uid; /* (uid_t)-1: by gid */
 	gid_t gid;
 	enum role role;
 };
 
 struct database_options {
 	char *name;
-	char *writer_dsn, *reader_dsn, *observer_dsn; /* the last two may be NULL */
-	char *search_path;			      /* "\"$user\", public" */
+	char *writer_dsn, *reader_dsn,
+	    *observer_dsn; /* the last two may be NULL */
+	char *search_path; /* "\"$user\", public" */
 };
 
 struct limits {
-	int64_t ttl_ms;		    /* 600000 */
-	int changes_max;	    /* 8 held at once in all */
-	int agent_changes_max;	    /* 8 */
-	int reads_max;		    /* reader links, 4 */
-	int agent_calls_max;	    /* waiting calls per agent, 32 */
-	int lock_timeout_ms;	    /* 2000 */
-	int read_timeout_ms;	    /* 10000 */
-	int write_timeout_ms;	    /* 30000 */
-	int connect_timeout_ms;	    /* 10000 */
-	size_t result_bytes_max;    /* of one tool result, 40000 */
-	size_t cell_bytes_max;	    /* of one value in a result, 4000 */
-	long rows_max;		    /* most that max_rows may ask, 500 */
-	long rows_default;	    /* 50 */
-	long sample_rows;	    /* rows of the diff in an agent's answer, 5 */
-	size_t param_bytes_max;	    /* all parameters of a call, 1 MiB */
-	int params_max;		    /* 1000 */
-	uint64_t diff_bytes_max;    /* 4 GiB */
-	uint64_t fold_rows_max;	    /* 200000 */
-	int64_t count_rows_max;	    /* 10000 */
+	int64_t ttl_ms;          /* 600000 */
+	int changes_max;         /* 8 held at once in all */
+	int agent_changes_max;   /* 8 */
+	int reads_max;           /* reader links, 4 */
+	int agent_calls_max;     /* waiting calls per agent, 32 */
+	int lock_timeout_ms;     /* 2000 */
+	int read_timeout_ms;     /* 10000 */
+	int write_timeout_ms;    /* 30000 */
+	int connect_timeout_ms;  /* 10000 */
+	size_t result_bytes_max; /* of one tool result, 40000 */
+	size_t cell_bytes_max;   /* of one value in a result, 4000 */
+	long rows_max;           /* most that max_rows may ask, 500 */
+	long rows_default;       /* 50 */
+	long sample_rows;        /* rows of the diff in an agent's answer, 5 */
+	size_t param_bytes_max;  /* all parameters of a call, 1 MiB */
+	int params_max;          /* 1000 */
+	uint64_t diff_bytes_max; /* 4 GiB */
+	uint64_t fold_rows_max;  /* 200000 */
+	int64_t count_rows_max;  /* 10000 */
 	size_t statement_bytes_max; /* 65536 */
 };
 
@@ -73,7 +74,7 @@ struct gate_options {
 	struct journal_options journal;
 	const char *state_dir;
 	const char *runtime_dir; /* where the sockets are */
-	int state_fd;		 /* the locked state directory */
+	int state_fd;            /* the locked state directory */
 };
 
 /* Every limit at its default. */

@@ -70,9 +70,8 @@ same_key(const struct pair *p, const struct value *v, const struct batch *b,
 	for (size_t i = 0; i < p->ncols; i++) {
 		const char *cell = batch_cell(b, step, row, 2 + (int)i);
 
-		if (rel->columns[i].key &&
-		    (cell == NULL || v[i].p == NULL ||
-			strcmp(cell, v[i].p) != 0))
+		if (rel->columns[i].key && (cell == NULL || v[i].p == NULL ||
+					       strcmp(cell, v[i].p) != 0))
 			return false;
 	}
 	return true;
@@ -85,9 +84,13 @@ take_row(struct pair *p, size_t i, const struct batch *b, size_t step,
 	struct run *r = p->run;
 	struct value *v = &p->values[i * p->ncols];
 	const PGresult *res = batch_result(b, step);
-	struct image im = { .table = r->relation->name, .op = IMAGE_INSERT,
-		.ncols = p->ncols, .names = r->plan.names, .key = r->plan.key,
-		.after = v, .is = p->ids[i] };
+	struct image im = { .table = r->relation->name,
+		.op = IMAGE_INSERT,
+		.ncols = p->ncols,
+		.names = r->plan.names,
+		.key = r->plan.key,
+		.after = v,
+		.is = p->ids[i] };
 	int row = 0;
 
 	while (row < PQntuples(res) && !same_key(p, v, b, step, row))
@@ -99,10 +102,10 @@ take_row(struct pair *p, size_t i, const struct batch *b, size_t step,
 			PQgetvalue(res, row, 1), &im.was, e) == -1)
 			return -1;
 		for (size_t c = 0; c < p->ncols; c++) {
-			r->plan.before[c].p = batch_cell(b, step, row,
-			    2 + (int)c);
-			r->plan.before[c].len = (size_t)PQgetlength(res, row,
-			    2 + (int)c);
+			r->plan.before[c].p =
+			    batch_cell(b, step, row, 2 + (int)c);
+			r->plan.before[c].len =
+			    (size_t)PQgetlength(res, row, 2 + (int)c);
 		}
 	}
 	return run_take_image(r, &im, e);
@@ -119,17 +122,19 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 	r->in_batch = false;
 	if (r->cancelled) {
 		pair_free(p);
-		(void)run_refuse(r, REASON_UNAVAILABLE, "the call was cancelled");
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the call was cancelled");
 		return;
 	}
 	if (batch_is_lost(b) || batch_state(b, step) != BATCH_OK) {
 		log_warnx("%s: the observer could not read before-images: %s",
 		    r->change->id,
-		    batch_is_lost(b) ?
-			batch_err(b)->text :
-			result_message(batch_result(b, batch_failed(b))));
+		    batch_is_lost(b)
+			? batch_err(b)->text
+			: result_message(batch_result(b, batch_failed(b))));
 		r->plan.path = CAPTURE_PLAIN;
-		r->plan.why = "the observer could not read the rows as they were";
+		r->plan.why =
+		    "the observer could not read the rows as they were";
 		pair_free(p);
 		run_go(r);
 		return;
@@ -141,8 +146,8 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 	if (e.code != ERR_NONE) {
 		pair_free(p);
 		(void)run_refuse(r,
-		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE :
-					  REASON_UNAVAILABLE,
+		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
+					: REASON_UNAVAILABLE,
 		    "%s", e.text);
 		return;
 	}
@@ -191,14 +196,15 @@ ask(struct pair *p)
 	for (int i = 0; i < n; i++)
 		values[i] = text_str(&arrays[i]);
 	sql = capture_lookup_sql(r->relation);
-	snapshot = mem_printf("SET TRANSACTION SNAPSHOT '%s'",
-	    r->change->snapshot);
-	batch_add(b, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0, NULL);
+	snapshot =
+	    mem_printf("SET TRANSACTION SNAPSHOT '%s'", r->change->snapshot);
+	batch_add(b, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0,
+	    NULL);
 	batch_add(b, snapshot, 0, NULL);
 	batch_add(b, "SET LOCAL lock_timeout = '500ms'", 0, NULL);
 	/* A piece of the spool that cannot be read must not pass for all. */
-	batch_add(b, e.code == ERR_NONE ? sql : "SELECT 1/0", e.code ==
-	    ERR_NONE ? n : 0, values);
+	batch_add(b, e.code == ERR_NONE ? sql : "SELECT 1/0",
+	    e.code == ERR_NONE ? n : 0, values);
 	batch_sync(b);
 	batch_add(b, "ROLLBACK", 0, NULL);
 	r->in_batch = true;

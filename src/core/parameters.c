@@ -14,14 +14,14 @@ one(const json_t *v, int i, char **out, struct err *e)
 	if (json_is_null(v))
 		*out = NULL;
 	else if (json_is_string(v) &&
-	    strlen(json_string_value(v)) != json_string_length(v))
+		 strlen(json_string_value(v)) != json_string_length(v))
 		return err_set(e, ERR_INPUT,
 		    "parameter $%d holds a NUL character", i + 1);
 	else if (json_is_string(v))
 		*out = mem_strdup(json_string_value(v));
 	else if (json_is_integer(v))
-		*out = mem_printf("%" JSON_INTEGER_FORMAT,
-		    json_integer_value(v));
+		*out =
+		    mem_printf("%" JSON_INTEGER_FORMAT, json_integer_value(v));
 	else if (json_is_boolean(v))
 		*out = mem_strdup(json_is_true(v) ? "true" : "false");
 	else if (json_is_real(v))

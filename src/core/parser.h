@@ -1,4 +1,5 @@
-/* parser: keeps the child process that runs libpg_query; asks and is answered */
+/* parser: keeps the child process that runs libpg_query; asks and is answered
+ */
 #ifndef AIRLOCK_CORE_PARSER_H
 #define AIRLOCK_CORE_PARSER_H
 
@@ -17,33 +18,33 @@
  * queue goes on.  Nothing here blocks.
  */
 struct parser_options {
-	const char *program;	     /* path of airlockd, lent for good */
-	size_t statement_bytes_max;  /* gate before the child, inclusive */
-	size_t operator_run_max;     /* 256 */
-	size_t comment_depth_max;    /* 64 */
-	int deadline_ms;	     /* 2000 */
-	size_t queue_max;	     /* waiting statements per agent, 64 */
+	const char *program;        /* path of airlockd, lent for good */
+	size_t statement_bytes_max; /* gate before the child, inclusive */
+	size_t operator_run_max;    /* 256 */
+	size_t comment_depth_max;   /* 64 */
+	int deadline_ms;            /* 2000 */
+	size_t queue_max;           /* waiting statements per agent, 64 */
 };
 
 enum parser_status {
 	PARSER_OK,
-	PARSER_SYNTAX,	    /* text and position (1-based, characters) are set */
-	PARSER_TOO_LARGE,   /* more than statement_bytes_max */
+	PARSER_SYNTAX,    /* text and position (1-based, characters) are set */
+	PARSER_TOO_LARGE, /* more than statement_bytes_max */
 	PARSER_TOO_COMPLEX, /* gates, depth, killed or outlasted the child */
 	PARSER_NOT_UTF8,
 	PARSER_NUL,
 	PARSER_UNPROVED,    /* rewrite only: shape or proof failed */
-	PARSER_BUSY,	    /* the agent's queue is full */
+	PARSER_BUSY,        /* the agent's queue is full */
 	PARSER_UNAVAILABLE, /* no child can be started */
 	PARSER_NSTATUS
 };
 
 struct parser_answer {
 	enum parser_status status;
-	char text[512];	     /* what was wrong, fit for the agent */
-	long position;	     /* PARSER_SYNTAX: 1-based in characters, 0 unknown */
-	/* On OK, of facts or rewrite calls; lent for the call.  Whoever wants to
-	 * keep one copies the struct and zeroes this one. */
+	char text[512]; /* what was wrong, fit for the agent */
+	long position;  /* PARSER_SYNTAX: 1-based in characters, 0 unknown */
+	/* On OK, of facts or rewrite calls; lent for the call.  Whoever wants
+	 * to keep one copies the struct and zeroes this one. */
 	struct facts *facts;
 	struct rewrite_result *rewrite;
 };

@@ -57,6 +57,7 @@ forbid_system_calls(void)
 		__NR_getpid,
 		__NR_gettid,
 		__NR_tgkill,
+		__NR_getrandom,
 		__NR_rt_sigprocmask,
 		__NR_rt_sigaction,
 		__NR_rt_sigreturn,

@@ -1,4 +1,5 @@
-/* proof: the server's counters against the images; what the change amounts to */
+/* proof: the server's counters against the images; what the change amounts to
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,8 @@
 #include "base/text.h"
 #include "core/run.h"
 
-/* --- tables ---------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------
+ */
 
 static struct change_table *
 table_of(struct change *c, const char *name)
@@ -30,9 +32,9 @@ static bool
 is_target(const struct run *r, const struct count_row *row)
 {
 	return r->relation != NULL &&
-	    (row->oid == r->relation->oid ||
-		(row->root != NULL &&
-		    strcmp(row->root, r->relation->name) == 0));
+	       (row->oid == r->relation->oid ||
+		   (row->root != NULL &&
+		       strcmp(row->root, r->relation->name) == 0));
 }
 
 /* "schema.name" as quote_ident writes it, against a name from the tree. */
@@ -53,11 +55,11 @@ name_is(const char *display, const struct facts_name *n)
 	}
 	text_addf(&want, "%s%s%s", n->schema != NULL ? n->schema : "", dot,
 	    n->name);
-	same = n->schema != NULL ?
-	    strcmp(text_str(&plain), text_str(&want)) == 0 :
-	    plain.len >= want.len &&
-		strcmp(text_str(&plain) + plain.len - want.len,
-		    text_str(&want)) == 0;
+	same = n->schema != NULL
+	           ? strcmp(text_str(&plain), text_str(&want)) == 0
+	           : plain.len >= want.len &&
+	                 strcmp(text_str(&plain) + plain.len - want.len,
+			     text_str(&want)) == 0;
 	text_release(&plain);
 	text_release(&want);
 	return same;
@@ -81,15 +83,17 @@ table_for(struct run *r, const struct count_row *row)
 {
 	bool target = is_target(r, row);
 	struct change_table *t = table_of(r->change,
-	    target ? r->relation->name :
-		row->root != NULL && is_named(r, row) ? row->root : row->name);
+	    target                                  ? r->relation->name
+	    : row->root != NULL && is_named(r, row) ? row->root
+						    : row->name);
 
 	if (is_named(r, row))
 		t->collateral = false;
 	return t;
 }
 
-/* --- one counter row --------------------------------------------------------- */
+/* --- one counter row ---------------------------------------------------------
+ */
 
 static const struct leaf *
 leaf_find(const struct run *r, uint32_t oid)
@@ -105,8 +109,7 @@ static bool
 delta_of(const struct run *r, const struct count_row *row,
     uint64_t delta[IMAGE_NOPS])
 {
-	const struct count_row *was = counts_find(&r->change->counts,
-	    row->oid);
+	const struct count_row *was = counts_find(&r->change->counts, row->oid);
 	bool any = false;
 
 	for (int i = 0; i < IMAGE_NOPS; i++) {
@@ -126,8 +129,9 @@ add_effect(struct change *c, const char *code, const char *fmt,
 	text_addf(&t, "%s ", name);
 	text_add(&t, fmt);
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(json_string_value(json_object_get(
-			       json_array_get(c->effects, i), "text")),
+		if (strcmp(json_string_value(
+			       json_object_get(json_array_get(c->effects, i),
+				   "text")),
 			text_str(&t)) == 0)
 			goto out;
 	json_array_append_new(c->effects,
@@ -206,13 +210,14 @@ prove_leaves(struct run *r)
 			    table_of(r->change, r->relation->name));
 }
 
-/* --- sizes ----------------------------------------------------------------------- */
+/* --- sizes
+ * ----------------------------------------------------------------------- */
 
 static void
 size_up(struct run *r, struct change_table *t)
 {
-	int64_t net = (int64_t)(t->counted[IMAGE_INSERT] -
-	    t->counted[IMAGE_DELETE]);
+	int64_t net =
+	    (int64_t)(t->counted[IMAGE_INSERT] - t->counted[IMAGE_DELETE]);
 	bool first = t->rows_before == -1 && t->rows_after == -1;
 
 	if (r->rows_now >= 0) {
@@ -239,8 +244,8 @@ count_up(struct change *c)
 	for (size_t i = 0; i < c->ntables; i++) {
 		struct change_table *t = &c->tables[i];
 
-		memcpy(t->n, t->exact ? (uint64_t[IMAGE_NOPS]){ 0 } :
-					t->counted,
+		memcpy(t->n,
+		    t->exact ? (uint64_t[IMAGE_NOPS]){ 0 } : t->counted,
 		    sizeof(t->n));
 		for (size_t k = 0; t->exact && k < n; k++)
 			if (strcmp(v[k].table, t->name) == 0)
@@ -277,7 +282,8 @@ fold_unchanged(const struct run *r)
 	return 0;
 }
 
-/* --- the verdict -------------------------------------------------------------------- */
+/* --- the verdict
+ * -------------------------------------------------------------------- */
 
 static void
 judge(struct run *r)
@@ -331,8 +337,8 @@ run_prove(struct run *r)
 
 	if (r->adding && store_fold_end(c->store, &e) == -1)
 		return run_refuse(r,
-		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE :
-					  REASON_UNAVAILABLE,
+		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
+					: REASON_UNAVAILABLE,
 		    "%s", e.text);
 	if (r->relation != NULL && r->relation->kind != 'v')
 		table_of(c, r->relation->name)->collateral = false;

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/grid.h"
-#include "diff/capture.h"
 #include "core/internal.h"
+#include "diff/capture.h"
 #include "pg/session.h"
 #include "rule/functions.h"
 
@@ -32,7 +32,6 @@ struct query {
 	bool in_batch, cancelled, full, stopped;
 	struct reply reply;
 	size_t i_probe, i_statement;
-
 };
 
 /*
@@ -115,8 +114,8 @@ refuse(struct query *q)
 	leave_change(q);
 	query_free(q);
 	if (done != NULL)
-		change_told(done, arg, false, reply.code,
-		    text_str(&reply.text), NULL);
+		change_told(done, arg, false, reply.code, text_str(&reply.text),
+		    NULL);
 	reply_release(&reply);
 }
 
@@ -146,7 +145,8 @@ answer(struct query *q)
 		json_decref(json);
 }
 
-/* --- the batch --------------------------------------------------------------- */
+/* --- the batch ---------------------------------------------------------------
+ */
 
 /* One row above the cap tells that there are more; then the server need not go
  * on, and what still comes is let go. */
@@ -226,8 +226,8 @@ make_batch(struct query *q)
 		add_pins(q, b);
 	}
 	add_probe(q, b);
-	q->i_statement = batch_add(b, q->sql, q->params.n,
-	    parameters_values(&q->params));
+	q->i_statement =
+	    batch_add(b, q->sql, q->params.n, parameters_values(&q->params));
 	batch_rows(b, row, q);
 	batch_sync(b);
 	batch_add(b,
@@ -238,7 +238,8 @@ make_batch(struct query *q)
 	return b;
 }
 
-/* --- what came back ------------------------------------------------------------ */
+/* --- what came back
+ * ------------------------------------------------------------ */
 
 static void
 probe_failed(struct query *q, const PGresult *res)
@@ -376,8 +377,8 @@ got_link(void *arg, struct link *l, const struct err *e)
 		return;
 	}
 	reply_reason(&q->reply,
-	    e->code == ERR_LIMIT ? REASON_TOO_MANY_CHANGES :
-				   REASON_DATABASE_DOWN,
+	    e->code == ERR_LIMIT ? REASON_TOO_MANY_CHANGES
+				 : REASON_DATABASE_DOWN,
 	    "no connection to read with: %s; %zu changes are pending", e->text,
 	    change_pending(q->gate, NULL));
 	refuse(q);
@@ -393,7 +394,8 @@ lost(void *arg, const struct err *e)
 	link_lost(q, e);
 }
 
-/* --- judging -------------------------------------------------------------------- */
+/* --- judging
+ * -------------------------------------------------------------------- */
 
 static void
 judged(struct query *q)
@@ -461,8 +463,9 @@ query_abort(struct query *q)
 static void
 cancel(struct call *call)
 {
-	struct query *q = (struct query *)(void *)((char *)call -
-	    offsetof(struct query, call));
+	struct query *q =
+	    (struct query *)(void *)((char *)call -
+				     offsetof(struct query, call));
 
 	q->cancelled = true;
 	if (q->in_batch) {
@@ -478,10 +481,10 @@ static void
 find_change(struct query *q, const char *id)
 {
 	struct change *c = change_find(q->gate, id, q->agent->o->name);
-	enum reason reason = c == NULL	? REASON_CHANGE_UNKNOWN :
-	    change_has_ended(c)		? REASON_CHANGE_NOT_PENDING :
-	    c->state != CHANGE_HELD	? REASON_CHANGE_BUSY :
-					  REASON_N;
+	enum reason reason = c == NULL             ? REASON_CHANGE_UNKNOWN
+	                     : change_has_ended(c) ? REASON_CHANGE_NOT_PENDING
+	                     : c->state != CHANGE_HELD ? REASON_CHANGE_BUSY
+	                                               : REASON_N;
 
 	if (reason != REASON_N) {
 		reply_reason(&q->reply, reason, "%s ('%.40s')",

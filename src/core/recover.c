@@ -14,7 +14,7 @@
  */
 struct walk {
 	struct gate *gate;
-	json_t *held;	/* id -> agent */
+	json_t *held;    /* id -> agent */
 	json_t *intents; /* id -> the record */
 };
 
@@ -42,9 +42,10 @@ recover_note_end(struct gate *g, const json_t *rec)
 			json_object_set(j, names[i], v);
 	}
 	json_object_set_new(j, "message",
-	    json_string(strcmp(kind, "committed") == 0 ?
-		    "Applied: the server confirmed the COMMIT." :
-		    "NOT applied. Drop whatever you believed because of it."));
+	    json_string(
+		strcmp(kind, "committed") == 0
+		    ? "Applied: the server confirmed the COMMIT."
+		    : "NOT applied. Drop whatever you believed because of it."));
 	json_object_set_new(g->ended, id, j);
 	if (json_object_size(g->ended) > ENDED_MAX)
 		json_object_del(g->ended,
@@ -64,7 +65,8 @@ each(void *arg, const json_t *rec, const char *line UNUSED, size_t len UNUSED)
 	else if (strcmp(kind, "intent") == 0)
 		json_object_set(w->intents, id, (json_t *)(uintptr_t)rec);
 	else if (strcmp(kind, "committed") == 0 ||
-	    strcmp(kind, "failed") == 0 || strcmp(kind, "rolled_back") == 0) {
+		 strcmp(kind, "failed") == 0 ||
+		 strcmp(kind, "rolled_back") == 0) {
 		json_object_del(w->held, id);
 		json_object_del(w->intents, id);
 		recover_note_end(w->gate, rec);
@@ -96,13 +98,14 @@ recover(struct gate *g, struct err *e)
 
 	rc = journal_walk(g->o->state_fd, false, each, &w, e);
 	if (rc == 0) {
-		json_object_foreach(w.intents, id, v) {
+		json_object_foreach (w.intents, id, v) {
 			json_object_del(w.held, id);
 			json_array_append(g->in_doubt, v);
 			log_warnx("%s: COMMIT may have been sent before the "
-				  "restart; the server is asked", id);
+				  "restart; the server is asked",
+			    id);
 		}
-		json_object_foreach(w.held, id, v)
+		json_object_foreach (w.held, id, v)
 			if (!end_held(g, id, v))
 				rc = err_set(e, ERR_SYSTEM,
 				    "cannot write to the journal");

@@ -106,14 +106,13 @@ reply_parser(struct reply *r, const struct parser_answer *a)
 		begin(r, "ERROR", "42601");
 		text_quote(&r->text, a->text, strlen(a->text));
 		if (a->position > 0)
-			text_addf(&r->text, " (at character %ld)",
-			    a->position);
+			text_addf(&r->text, " (at character %ld)", a->position);
 		advise(r, REASON_SYNTAX);
 		return;
 	}
 	reply_reason(r, parser_reason[a->status], "%s",
-	    *a->text != '\0' ? a->text :
-			       reasons[parser_reason[a->status]].meaning);
+	    *a->text != '\0' ? a->text
+			     : reasons[parser_reason[a->status]].meaning);
 }
 
 /* The server counts characters of what was sent, from 1. */
@@ -121,7 +120,7 @@ static long
 position_back(const char *sent, const char *position,
     const struct rewrite_insert *inserts, size_t ninserts)
 {
-	long chars = atol(position) - 1, byte = 0;
+	long chars = strtol(position, NULL, 10) - 1, byte = 0;
 
 	while (chars > 0 && sent[byte] != '\0') {
 		byte++;
@@ -149,7 +148,8 @@ void
 reply_server(struct reply *r, const PGresult *res, const char *sent,
     const char *sql, const struct rewrite_insert *inserts, size_t ninserts)
 {
-	const char *position = PQresultErrorField(res, PG_DIAG_STATEMENT_POSITION);
+	const char *position =
+	    PQresultErrorField(res, PG_DIAG_STATEMENT_POSITION);
 	const char *message = result_message(res);
 
 	begin(r, "ERROR", result_sqlstate(res));
@@ -165,9 +165,9 @@ reply_server(struct reply *r, const PGresult *res, const char *sent,
 void
 reply_link(struct reply *r, const struct err *e, bool started)
 {
-	enum reason reason = started ? REASON_LOST :
-	    e->code == ERR_LIMIT     ? REASON_TOO_MANY_CHANGES :
-				       REASON_DATABASE_DOWN;
+	enum reason reason = started                ? REASON_LOST
+	                     : e->code == ERR_LIMIT ? REASON_TOO_MANY_CHANGES
+	                                            : REASON_DATABASE_DOWN;
 
 	reply_reason(r, reason, "%s: %s", reasons[reason].meaning, e->text);
 }

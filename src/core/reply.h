@@ -14,7 +14,7 @@
  * 1), and what would be accepted instead.
  */
 struct reply {
-	char code[24];	  /* "NO_SUCH", "42P01" */
+	char code[24]; /* "NO_SUCH", "42P01" */
 	struct text text;
 };
 

@@ -1,4 +1,5 @@
-/* rows: what a statement returns, row by row: the agent's part and the images */
+/* rows: what a statement returns, row by row: the agent's part and the images
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,8 @@ leaf_of(struct run *r, uint32_t oid)
 			hi = mid;
 	}
 	if (lo == r->nleaves || r->leaves[lo].oid != oid) {
-		r->leaves = mem_grow(r->leaves, r->nleaves + 1,
-		    sizeof(*r->leaves));
+		r->leaves =
+		    mem_grow(r->leaves, r->nleaves + 1, sizeof(*r->leaves));
 		memmove(&r->leaves[lo + 1], &r->leaves[lo],
 		    (r->nleaves - lo) * sizeof(*r->leaves));
 		memset(&r->leaves[lo], 0, sizeof(r->leaves[lo]));
@@ -83,7 +84,8 @@ take(struct run *r, const PGresult *res, struct err *e)
 	return run_take_image(r, &im, e);
 }
 
-/* A row that cannot be taken ends the statement; the rest is read and let go. */
+/* A row that cannot be taken ends the statement; the rest is read and let go.
+ */
 void
 run_row(void *arg, const PGresult *res)
 {

@@ -1,7 +1,6 @@
 /* run: one statement of an agent on its way into a change, step by step */
 #include "core/run.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +13,17 @@ static run_step parse, relate, rewrite_it, take_link, verify, release_it,
 
 /* The way of one write; each either goes on at once or waits to be told. */
 static run_step *const steps[] = {
-	parse,	     /* the child reads the text: facts, refusals */
-	relate,	     /* what the catalog says of the target */
+	parse,       /* the child reads the text: facts, refusals */
+	relate,      /* what the catalog says of the target */
 	rewrite_it,  /* the child splices RETURNING in, with proof */
 	take_link,   /* a change, and a link of its own */
 	run_execute, /* begin, statement, counters: one round trip */
-	verify,	     /* the target is still what it was taken for */
+	verify,      /* the target is still what it was taken for */
 	run_pair,    /* before-images for ON CONFLICT */
 	run_prove,   /* counters against images */
 	release_it,  /* an added statement's savepoint */
 	learn_types, /* names of types in the agent's own RETURNING */
-	seal,	     /* the digest */
+	seal,        /* the digest */
 	record_it,   /* journal, then held and answered */
 };
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
@@ -44,224 +43,6 @@ run_go(struct run *r)
 	}
 }
 
-/* --- endings ---------------------------------------------------------------- */
-
-static void
-run_free(struct run *r)
-{
-	run_stop_watching(r);
-	run_pair_cancel(r);
-	if (r->parsing != NULL)
-		parser_cancel(r->parsing);
-	pool_cancel(r->ticket);
-	if (r->relation != NULL) {
-		struct agent_logins *l = r->agent->links;
-
-		catalog_forget(l->writer->catalog, r);
-		catalog_release(l->writer->catalog, r->relation);
-	}
-	event_free(r->tick);
-	facts_release(&r->facts);
-	capture_release(&r->plan);
-	rewrite_result_release(&r->rewrite);
-	grid_release(&r->returned);
-	spool_close(r->spool);
-	counts_release(&r->counts);
-	parameters_release(&r->params);
-	text_release(&r->blocker);
-	reply_release(&r->reply);
-	free(r->leaves);
-	free(r->sql);
-	free(r->intent);
-	r->agent->calls--;
-	free(r);
-}
-
-static void
-answer_and_free(struct run *r)
-{
-	outcome_done *done = r->cancelled ? NULL : r->done;
-	void *arg = r->arg;
-	struct reply reply = r->reply;
-
-	memset(&r->reply, 0, sizeof(r->reply));
-	run_free(r);
-	if (done != NULL)
-		change_told(done, arg, false, reply.code,
-		    text_str(&reply.text), NULL);
-	reply_release(&reply);
-}
-
-static void
-undone(void *arg, struct link *l, struct batch *b)
-{
-	struct run *r = arg;
-	struct change *c = r->change;
-	struct err e = ERR_INIT;
-
-	r->in_batch = false;
-	c->run = NULL;
-	store_fold_abort(c->store);
-	if (batch_is_lost(b) || !batch_is_ok(b) ||
-	    counts_read(b, 2, &r->counts, &e) == -1) {
-		if (batch_is_lost(b)) {
-			c->link = NULL;
-			pool_drop(c->login->pool, l);
-		}
-		change_end(c, WHY_LOST, "the change could not be put back to "
-		    "what it was before the last statement", NULL);
-	} else {
-		/* Rolled-back rows stay counted: they are the new base. */
-		counts_release(&c->counts);
-		c->counts = r->counts;
-		memset(&r->counts, 0, sizeof(r->counts));
-		change_hold(c);
-	}
-	answer_and_free(r);
-}
-
-/* An added statement that did not go through leaves the change as it was. */
-static void
-undo_added(struct run *r)
-{
-	struct change *c = r->change;
-	const char *oids[] = { catalog_oids(c->login->catalog) };
-	struct batch *b;
-
-	if (r->listed)
-		json_array_remove(c->statements,
-		    json_array_size(c->statements) - 1);
-	if (!r->executed) {
-		c->run = NULL;
-		store_fold_abort(c->store);
-		change_hold(c);
-		answer_and_free(r);
-		return;
-	}
-	b = batch_new();
-	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_s", 0, NULL);
-	batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
-	batch_add_prepared(b, "airlock_counts", 1, oids);
-	r->in_batch = true;
-	link_run(c->link, b, undone, r);
-}
-
-static void
-record_refusal(struct run *r)
-{
-	json_t *rec = json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", "refusal",
-	    "agent", r->agent->o->name, "tool", "db_execute", "code",
-	    r->reply.code, "text", text_str(&r->reply.text));
-
-	if (rec == NULL)
-		rec = json_pack("{s:s, s:s, s:s, s:s}", "kind", "refusal",
-		    "agent", r->agent->o->name, "tool", "db_execute", "code",
-		    r->reply.code);
-	json_object_set_new(rec, "sql", json_stringn(r->sql, r->sql_len));
-	if (r->change != NULL)
-		json_object_set_new(rec, "change", json_string(r->change->id));
-	(void)gate_record(r->gate, rec, true);
-}
-
-/* A statement that ran and is refused afterwards has an id that the agent can
- * ask for; one that the server refused never was a change. */
-static void
-end_new(struct run *r)
-{
-	struct change *c = r->change;
-
-	if (c == NULL)
-		return;
-	c->run = NULL;
-	r->change = NULL;
-	if (!r->executed || r->cancelled ||
-	    !text_starts_with(text_str(&r->reply.text), "REFUSED")) {
-		change_free(c);
-		return;
-	}
-	text_addf(&r->reply.text, " (%s is rolled back)", c->id);
-	c->why = WHY_REFUSED;
-	c->reason = mem_strdup(text_str(&r->reply.text));
-	change_enter(c, CHANGE_ROLLED_BACK);
-}
-
-enum run_next
-run_reply(struct run *r, struct reply *reply)
-{
-	reply_release(&r->reply);
-	r->reply = *reply;
-	memset(reply, 0, sizeof(*reply));
-	run_stop_watching(r);
-	record_refusal(r);
-	if (r->adding && r->change != NULL) {
-		undo_added(r);
-		return RUN_OVER;
-	}
-	end_new(r);
-	answer_and_free(r);
-	return RUN_OVER;
-}
-
-enum run_next
-run_refuse(struct run *r, enum reason reason, const char *fmt, ...)
-{
-	struct reply reply = { 0 };
-	char text[600];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	reply_reason(&reply, reason, "%s", text);
-	return run_reply(r, &reply);
-}
-
-enum run_next
-run_refuse_finding(struct run *r, const struct finding *f)
-{
-	struct reply reply = { 0 };
-
-	reply_finding(&reply, f, r->sql);
-	return run_reply(r, &reply);
-}
-
-/* The link is dead: nothing of the transaction is left. */
-enum run_next
-run_link_failed(struct run *r, const struct err *e, bool started)
-{
-	struct change *c = r->change;
-
-	reply_link(&r->reply, e, started);
-	record_refusal(r);
-	run_stop_watching(r);
-	if (c != NULL && c->link != NULL) {
-		pool_drop(c->login->pool, c->link);
-		c->link = NULL;
-	}
-	if (c != NULL) {
-		c->run = NULL;
-		r->change = NULL;
-		if (r->adding)
-			change_end(c, WHY_LOST, e->text, NULL);
-		else
-			change_free(c);
-	}
-	answer_and_free(r);
-	return RUN_OVER;
-}
-
-void
-run_abort(struct run *r)
-{
-	struct change *c = r->change;
-
-	reply_reason(&r->reply, REASON_CHANGE_NOT_PENDING,
-	    "change %s was ended while the statement was being added", c->id);
-	c->run = NULL;
-	run_stop_watching(r);
-	answer_and_free(r);
-}
-
 static void
 lost_first(void *arg, const struct err *e)
 {
@@ -274,8 +55,8 @@ lost_first(void *arg, const struct err *e)
 static void
 cancel(struct call *call)
 {
-	struct run *r = (struct run *)(void *)((char *)call -
-	    offsetof(struct run, call));
+	struct run *r =
+	    (struct run *)(void *)((char *)call - offsetof(struct run, call));
 
 	r->cancelled = true;
 	if (r->in_batch && r->pair == NULL && r->change->link != NULL)
@@ -285,7 +66,8 @@ cancel(struct call *call)
 		    "the call was cancelled");
 }
 
-/* --- judging ------------------------------------------------------------------ */
+/* --- judging
+ * ------------------------------------------------------------------ */
 
 static void
 judge(struct run *r)
@@ -354,8 +136,8 @@ relate(struct run *r)
 
 	if (r->facts.kind == STMT_SELECT || r->facts.writes.n == 0)
 		return RUN_GO;
-	r->relation = catalog_cached(l->writer->catalog, target->schema,
-	    target->name);
+	r->relation =
+	    catalog_cached(l->writer->catalog, target->schema, target->name);
 	if (r->relation != NULL)
 		return RUN_GO;
 	catalog_relation(l->writer->catalog, target->schema, target->name,
@@ -407,7 +189,8 @@ rewrite_it(struct run *r)
 	return RUN_WAIT;
 }
 
-/* --- running -------------------------------------------------------------------- */
+/* --- running
+ * -------------------------------------------------------------------- */
 
 static void
 got_link(void *arg, struct link *l, const struct err *e)
@@ -432,8 +215,8 @@ take_link(struct run *r)
 		return RUN_GO;
 	if (r->gate->stopping || journal_is_low(r->gate->journal))
 		return run_refuse(r, REASON_UNAVAILABLE,
-		    r->gate->stopping ? "Airlock is stopping" :
-					"the disk of the journal is full");
+		    r->gate->stopping ? "Airlock is stopping"
+				      : "the disk of the journal is full");
 	if (change_pending(r->gate, NULL) >= (size_t)l->changes_max ||
 	    change_pending(r->gate, r->agent) >= (size_t)l->agent_changes_max)
 		return run_refuse(r, REASON_TOO_MANY_CHANGES,
@@ -502,7 +285,8 @@ release_it(struct run *r)
 	return RUN_WAIT;
 }
 
-/* --- telling --------------------------------------------------------------------- */
+/* --- telling
+ * --------------------------------------------------------------------- */
 
 static void
 learned(void *arg, const struct err *e UNUSED)
@@ -529,9 +313,9 @@ statement_json(const struct run *r)
 	json_t *params = json_array();
 
 	for (int i = 0; i < r->params.n; i++)
-		json_array_append_new(params,
-		    r->params.v[i] != NULL ? json_string(r->params.v[i]) :
-					     json_null());
+		json_array_append_new(params, r->params.v[i] != NULL
+						  ? json_string(r->params.v[i])
+						  : json_null());
 	return json_pack("{s:o, s:o}", "sql", json_stringn(r->sql, r->sql_len),
 	    "params", params);
 }
@@ -581,8 +365,7 @@ write_record(struct run *r)
 	json_object_set_new(rec, "statement", statement_json(r));
 	json_object_set_new(rec, "tables", change_tables_json(c));
 	json_object_set_new(rec, "complete", json_boolean(c->complete));
-	json_object_set_new(rec, "risk",
-	    json_string(severity_name[c->risk]));
+	json_object_set_new(rec, "risk", json_string(severity_name[c->risk]));
 	json_object_set_new(rec, "reasons", reasons_json(&c->verdict));
 	json_object_set_new(rec, "digest", json_string(c->digest));
 	json_object_set_new(rec, "xid", json_string(c->xid8));
@@ -609,14 +392,15 @@ record_it(struct run *r)
 	if (r->plan.nagent > 0)
 		json_object_set_new(json, "returned",
 		    grid_json(&r->returned, c->login->catalog));
-	log_info("%s: held for agent '%s', risk %s", c->id,
-	    c->agent->o->name, severity_name[c->risk]);
+	log_info("%s: held for agent '%s', risk %s", c->id, c->agent->o->name,
+	    severity_name[c->risk]);
 	run_free(r);
 	change_told(done, arg, true, NULL, NULL, json);
 	return RUN_OVER;
 }
 
-/* --- the call ----------------------------------------------------------------------- */
+/* --- the call
+ * ----------------------------------------------------------------------- */
 
 static void
 start(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
@@ -624,8 +408,8 @@ start(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	struct run *r = arg;
 
 	if (r->reply.text.len > 0) {
-		record_refusal(r);
-		answer_and_free(r);
+		run_record_refusal(r);
+		run_answer(r);
 		return;
 	}
 	run_go(r);
@@ -636,10 +420,10 @@ static void
 find_change(struct run *r, const char *id)
 {
 	struct change *c = change_find(r->gate, id, r->agent->o->name);
-	enum reason reason = c == NULL	? REASON_CHANGE_UNKNOWN :
-	    change_has_ended(c)		? REASON_CHANGE_NOT_PENDING :
-	    c->state != CHANGE_HELD	? REASON_CHANGE_BUSY :
-					  REASON_N;
+	enum reason reason = c == NULL             ? REASON_CHANGE_UNKNOWN
+	                     : change_has_ended(c) ? REASON_CHANGE_NOT_PENDING
+	                     : c->state != CHANGE_HELD ? REASON_CHANGE_BUSY
+	                                               : REASON_N;
 
 	if (reason != REASON_N) {
 		reply_reason(&r->reply, reason, "%s ('%.40s')",

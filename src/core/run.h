@@ -18,11 +18,11 @@ struct run {
 	struct gate *gate;
 	struct agent *agent;
 	struct change *change; /* NULL until there is one */
-	bool adding;	       /* to a held change */
-	bool retried;	       /* once, after a serialization failure */
-	bool cancelled;	       /* nobody waits for the answer any more */
-	bool executed;	       /* the statement was sent to the server */
-	bool listed;	       /* the statement stands in change->statements */
+	bool adding;           /* to a held change */
+	bool retried;          /* once, after a serialization failure */
+	bool cancelled;        /* nobody waits for the answer any more */
+	bool executed;         /* the statement was sent to the server */
+	bool listed;           /* the statement stands in change->statements */
 	struct reply reply;    /* the answer while a savepoint is undone */
 	outcome_done *done;
 	void *arg;
@@ -40,7 +40,8 @@ struct run {
 	struct parser_call *parsing;
 	struct ticket *ticket;
 	bool in_batch;
-	struct event *tick; /* next piece of sealing, or next look at blockers */
+	struct event
+	    *tick; /* next piece of sealing, or next look at blockers */
 	/* what came back */
 	struct grid returned;
 	struct pair *pair;   /* the observer is being asked */
@@ -64,17 +65,22 @@ typedef enum run_next run_step(struct run *r);
 void run_go(struct run *r);
 
 /* Endings; each answers the caller and frees r. */
-enum run_next run_refuse(struct run *r, enum reason reason, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
+enum run_next run_refuse(struct run *r, enum reason reason, const char *fmt,
+    ...) PRINTF_LIKE(3, 4);
 enum run_next run_refuse_finding(struct run *r, const struct finding *f);
 enum run_next run_reply(struct run *r, struct reply *reply);
 enum run_next run_link_failed(struct run *r, const struct err *e, bool started);
 
+/* core/ending.c: answers with r->reply and frees r; frees r. */
+void run_answer(struct run *r);
+void run_free(struct run *r);
+void run_record_refusal(struct run *r);
+
 /* core/rows.c: rows of the statement as they come. */
 batch_row run_row;
 /* One image, complete: counts it, stores it unless nothing changed. */
-int run_take_image(struct run *r, const struct image *im, struct err *e)
-    MUST_CHECK;
+int run_take_image(struct run *r, const struct image *im,
+    struct err *e) MUST_CHECK;
 
 /* core/pair.c: before-images for ON CONFLICT. */
 run_step run_pair;

@@ -146,7 +146,7 @@ described(void *arg, struct link *l UNUSED, struct batch *b)
 	if (text == NULL && s->table != NULL)
 		no_such_table(&reply, s->table);
 	else if (text == NULL ||
-	    (json = json_loads(text, JSON_ALLOW_NUL, NULL)) == NULL)
+		 (json = json_loads(text, JSON_ALLOW_NUL, NULL)) == NULL)
 		reply_reason(&reply, REASON_UNAVAILABLE,
 		    "the catalog's answer is not understood");
 	if (json != NULL && s->table == NULL) {
@@ -163,8 +163,9 @@ described(void *arg, struct link *l UNUSED, struct batch *b)
 static void
 cancel(struct call *call)
 {
-	struct schema *s = (struct schema *)(void *)((char *)call -
-	    offsetof(struct schema, call));
+	struct schema *s =
+	    (struct schema *)(void *)((char *)call -
+				      offsetof(struct schema, call));
 
 	pool_forget(s->pool, s);
 	s->agent->calls--;

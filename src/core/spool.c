@@ -62,7 +62,7 @@ spool_add(struct spool *s, const struct rowid *id, const struct value *v,
 		uint32_t len = v[i].p != NULL ? (uint32_t)v[i].len : CELL_NULL;
 
 		ok = put(s, &len, sizeof(len)) &&
-		    (v[i].p == NULL || put(s, v[i].p, v[i].len));
+		     (v[i].p == NULL || put(s, v[i].p, v[i].len));
 	}
 	return ok ? 0 : err_sys(e, "cannot write a temporary file");
 }
@@ -99,8 +99,8 @@ spool_next(struct spool *s, struct rowid *id, struct value *v, size_t n,
 	size_t at = 0;
 
 	if (fread(id, sizeof(*id), 1, s->f) != 1)
-		return feof(s->f) ? 0 :
-				    err_sys(e, "cannot read a temporary file");
+		return feof(s->f) ? 0
+		                  : err_sys(e, "cannot read a temporary file");
 	text_reset(&s->row);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t len;

@@ -35,14 +35,16 @@ change_tables_json(const struct change *c)
 
 	for (size_t i = 0; i < c->ntables; i++) {
 		const struct change_table *t = &c->tables[i];
-		json_t *j = json_pack(
-		    "{s:s, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:b}", "table",
-		    t->name, "inserted", (json_int_t)t->n[IMAGE_INSERT],
-		    "updated", (json_int_t)t->n[IMAGE_UPDATE], "deleted",
-		    (json_int_t)t->n[IMAGE_DELETE], "unchanged",
-		    (json_int_t)t->unchanged, "collateral", t->collateral,
-		    "rows_before", size_or_null(t->rows_before), "rows_after",
-		    size_or_null(t->rows_after), "complete", t->complete);
+		json_t *j =
+		    json_pack("{s:s, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:b}",
+			"table", t->name, "inserted",
+			(json_int_t)t->n[IMAGE_INSERT], "updated",
+			(json_int_t)t->n[IMAGE_UPDATE], "deleted",
+			(json_int_t)t->n[IMAGE_DELETE], "unchanged",
+			(json_int_t)t->unchanged, "collateral", t->collateral,
+			"rows_before", size_or_null(t->rows_before),
+			"rows_after", size_or_null(t->rows_after), "complete",
+			t->complete);
 
 		if (t->estimated)
 			json_object_set_new(j, "rows_estimated", json_true());
@@ -76,14 +78,14 @@ set_ending(const struct change *c, json_t *j)
 json_t *
 change_header(const struct change *c)
 {
-	json_t *j = json_pack(
-	    "{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:O, s:o, s:b, s:O}", "id",
-	    c->id, "agent", c->agent->o->name, "database",
-	    c->gate->o->database.name, "status", change_status[c->state],
-	    "intent", string_or_null(c->intent), "risk",
-	    severity_name[c->risk], "reasons", reasons_json(&c->verdict),
-	    "statements", c->statements, "tables", change_tables_json(c),
-	    "complete", c->complete, "effects", c->effects);
+	json_t *j =
+	    json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:O, s:o, s:b, s:O}",
+		"id", c->id, "agent", c->agent->o->name, "database",
+		c->gate->o->database.name, "status", change_status[c->state],
+		"intent", string_or_null(c->intent), "risk",
+		severity_name[c->risk], "reasons", reasons_json(&c->verdict),
+		"statements", c->statements, "tables", change_tables_json(c),
+		"complete", c->complete, "effects", c->effects);
 	char token[CHANGE_ID_SIZE + DIGEST_HEX_SIZE];
 
 	snprintf(token, sizeof(token), "%s@%s", c->id, c->digest);
@@ -99,7 +101,8 @@ change_header(const struct change *c)
 	return j;
 }
 
-/* --- the agent's view ------------------------------------------------------ */
+/* --- the agent's view ------------------------------------------------------
+ */
 
 struct sampling {
 	const struct limits *l;
@@ -132,7 +135,8 @@ keep_changed(json_t *row)
 
 	if (!json_is_object(before) || !json_is_object(after))
 		return;
-	json_object_foreach_safe(before, tmp, name, v) {
+	json_object_foreach_safe(before, tmp, name, v)
+	{
 		if (!json_equal(v, json_object_get(after, name)))
 			continue;
 		json_object_del(after, name);
@@ -149,7 +153,8 @@ cut_values(json_t *image, size_t max)
 
 	if (!json_is_object(image))
 		return;
-	json_object_foreach_safe(image, tmp, name, v) {
+	json_object_foreach_safe(image, tmp, name, v)
+	{
 		if (json_string_length(v) > max)
 			json_object_set_new(image, name, cut(v, max));
 	}

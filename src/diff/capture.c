@@ -99,8 +99,8 @@ plan_update(struct capture *c, const struct facts *f, const char *ref)
 			      "%s.tableoid = airlock_%s.airlock_%s_t",
 	    ref, n, n, ref, n, n);
 	add_new_side(&ret, ref, r);
-	text_addf(&ret, ", airlock_%s.airlock_%s_t, airlock_%s.airlock_%s_c",
-	    n, n, n, n);
+	text_addf(&ret, ", airlock_%s.airlock_%s_t, airlock_%s.airlock_%s_c", n,
+	    n, n, n);
 	for (size_t i = 0; i < r->ncolumns; i++)
 		text_addf(&ret, ", airlock_%s.airlock_%s_%zu", n, n, i);
 	c->returning = text_take(&ret);
@@ -131,8 +131,8 @@ capture_plan(struct capture *c, const struct facts *f,
 		c->why = conflict_obstacle(f, relation);
 	if (c->why != NULL)
 		return;
-	c->path = f->conflict == CONFLICT_UPDATE ? CAPTURE_CONFLICT :
-						   CAPTURE_RETURNING;
+	c->path = f->conflict == CONFLICT_UPDATE ? CAPTURE_CONFLICT
+	                                         : CAPTURE_RETURNING;
 	mem_random(random, sizeof(random));
 	text_hex(c->nonce, random, sizeof(random));
 	text_add_ident(&ref, f->target_ref);
@@ -191,9 +191,9 @@ lay_out_image(struct capture *c, int block)
 	int side = (int)r->ncolumns + 2;
 
 	c->first_new = c->kind == STMT_DELETE ? -1 : block;
-	c->first_old = c->kind == STMT_DELETE ? block :
-	    c->kind == STMT_UPDATE	      ? block + side :
-						-1;
+	c->first_old = c->kind == STMT_DELETE   ? block
+	               : c->kind == STMT_UPDATE ? block + side
+	                                        : -1;
 	c->before = mem_array(r->ncolumns, sizeof(*c->before));
 	c->after = mem_array(r->ncolumns, sizeof(*c->after));
 	c->names = mem_array(r->ncolumns, sizeof(*c->names));
@@ -234,8 +234,8 @@ read_side(const struct capture *c, const PGresult *res, int first,
 	for (size_t i = 0; i < c->relation->ncolumns; i++) {
 		int col = first + 2 + (int)i;
 
-		v[i].p = PQgetisnull(res, 0, col) ? NULL :
-						    PQgetvalue(res, 0, col);
+		v[i].p =
+		    PQgetisnull(res, 0, col) ? NULL : PQgetvalue(res, 0, col);
 		v[i].len = (size_t)PQgetlength(res, 0, col);
 	}
 	return 0;
@@ -247,9 +247,9 @@ capture_image(struct capture *c, const PGresult *res, struct image *out,
 {
 	memset(out, 0, sizeof(*out));
 	out->table = c->relation->name;
-	out->op = c->kind == STMT_INSERT ? IMAGE_INSERT :
-	    c->kind == STMT_DELETE	 ? IMAGE_DELETE :
-					   IMAGE_UPDATE;
+	out->op = c->kind == STMT_INSERT   ? IMAGE_INSERT
+	          : c->kind == STMT_DELETE ? IMAGE_DELETE
+	                                   : IMAGE_UPDATE;
 	out->ncols = c->relation->ncolumns;
 	out->names = c->names;
 	out->key = c->key;
@@ -284,7 +284,8 @@ capture_lookup_sql(const struct relation *r)
 		if (!r->columns[i].key)
 			continue;
 		n++;
-		text_addf(&t, "%spg_catalog.unnest($%d::pg_catalog.text[]::%s[])",
+		text_addf(&t,
+		    "%spg_catalog.unnest($%d::pg_catalog.text[]::%s[])",
 		    n > 1 ? ", " : "", n, r->columns[i].type);
 		text_addf(&on, "%sairlock_s.%s = airlock_k.k%d",
 		    n > 1 ? " AND " : "", r->columns[i].quoted, n);

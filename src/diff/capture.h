@@ -15,8 +15,8 @@
 enum capture_path {
 	CAPTURE_RETURNING, /* RETURNING gives both images */
 	CAPTURE_CONFLICT,  /* RETURNING gives the after-images; the observer has
-			      the before-images of those that were updated */
-	CAPTURE_PLAIN,	   /* the text runs as it is; only counts are known */
+	                      the before-images of those that were updated */
+	CAPTURE_PLAIN,     /* the text runs as it is; only counts are known */
 };
 
 /*
@@ -35,8 +35,8 @@ struct capture {
 	char *from, *where, *returning;
 	/* of the rows, once the first has come */
 	bool laid_out;
-	int nagent;	/* the agent's own columns ... */
-	int *agent;	/* ... and where they stand in the result */
+	int nagent;               /* the agent's own columns ... */
+	int *agent;               /* ... and where they stand in the result */
 	int first_new, first_old; /* -1: that side is not in the result */
 	struct value *before, *after;
 	const char **names;
@@ -48,8 +48,8 @@ void capture_plan(struct capture *c, const struct facts *f,
     const struct relation *relation);
 void capture_release(struct capture *c);
 /* Learns the result's shape; ERR_BUG where it is not what the plan made. */
-int capture_lay_out(struct capture *c, const PGresult *res, struct err *e)
-    MUST_CHECK;
+int capture_lay_out(struct capture *c, const PGresult *res,
+    struct err *e) MUST_CHECK;
 /* The image of a one-row result; lends until the next call or PQclear.  For
  * CAPTURE_CONFLICT an insert whose before is still to be looked up. */
 int capture_image(struct capture *c, const PGresult *res, struct image *out,

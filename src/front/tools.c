@@ -44,7 +44,8 @@ typedef struct call *tool_start(struct gate *g, struct agent *a,
 static tool_start start_schema, start_query, start_execute, start_status,
     start_withdraw;
 
-/* --- definitions ------------------------------------------------------------ */
+/* --- definitions ------------------------------------------------------------
+ */
 
 enum argument {
 	ARG_SQL,
@@ -175,9 +176,9 @@ tools_list(bool annotations, bool titles)
 
 	for (size_t i = 0; i < NTOOLS; i++) {
 		const struct tool *t = &tools[i];
-		json_t *j = json_pack("{s:s, s:s, s:o}", "name", t->name,
-		    "description", t->description, "inputSchema",
-		    input_schema(t));
+		json_t *j =
+		    json_pack("{s:s, s:s, s:o}", "name", t->name, "description",
+			t->description, "inputSchema", input_schema(t));
 
 		if (titles)
 			json_object_set_new(j, "title", json_string(t->title));
@@ -193,7 +194,8 @@ tools_list(bool annotations, bool titles)
 	return list;
 }
 
-/* --- arguments ---------------------------------------------------------------- */
+/* --- arguments
+ * ---------------------------------------------------------------- */
 
 static enum argument
 argument_by_name(const char *name)
@@ -285,8 +287,8 @@ list_arguments(const struct tool *t, struct text *out)
 }
 
 static int
-read_arguments(const struct tool *t, const json_t *args,
-    const struct limits *l, struct arguments *out, struct err *e)
+read_arguments(const struct tool *t, const json_t *args, const struct limits *l,
+    struct arguments *out, struct err *e)
 {
 	struct text known = { 0 };
 	const char *name;
@@ -296,7 +298,7 @@ read_arguments(const struct tool *t, const json_t *args,
 
 	memset(out, 0, sizeof(*out));
 	list_arguments(t, &known);
-	json_object_foreach((json_t *)(uintptr_t)args, name, v) {
+	json_object_foreach ((json_t *)(uintptr_t)args, name, v) {
 		enum argument i = argument_by_name(name);
 
 		if (i == ARG_N || !(t->allowed & BIT(i)))
@@ -318,7 +320,8 @@ read_arguments(const struct tool *t, const json_t *args,
 	return rc;
 }
 
-/* --- answers ---------------------------------------------------------------------- */
+/* --- answers
+ * ---------------------------------------------------------------------- */
 
 static void
 tool_call_free(struct tool_call *c)
@@ -335,7 +338,8 @@ answered(void *arg, const struct outcome *o)
 	struct tool_call *c = arg;
 	tool_done *done = c->done;
 	void *done_arg = c->arg;
-	struct tool_answer a = { .is_error = !o->ok, .text = o->text,
+	struct tool_answer a = { .is_error = !o->ok,
+		.text = o->text,
 		.structured = o->ok ? o->json : NULL };
 	char *dump = NULL;
 
@@ -365,7 +369,8 @@ refused(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	tool_call_free(c);
 }
 
-/* --- the tools ----------------------------------------------------------------------- */
+/* --- the tools
+ * ----------------------------------------------------------------------- */
 
 static struct call *
 start_schema(struct gate *g, struct agent *a, const struct arguments *v,

@@ -10,7 +10,7 @@
 struct tool_call;
 struct tool_answer {
 	bool is_error;
-	const char *text;	 /* lent; the compact JSON, or the error */
+	const char *text;         /* lent; the compact JSON, or the error */
 	const json_t *structured; /* lent; NULL on errors */
 };
 typedef void tool_done(void *arg, const struct tool_answer *a);
@@ -25,9 +25,9 @@ extern const char tools_instructions[];
  * client says about itself, for the record; args may be NULL (then {}).
  * done is never called from inside, and not after tools_cancel.
  */
-struct tool_call *tools_call(struct gate *g, struct agent *a, const char *client,
-    const char *name, const json_t *args, tool_done *done, void *arg,
-    struct err *e);
+struct tool_call *tools_call(struct gate *g, struct agent *a,
+    const char *client, const char *name, const json_t *args, tool_done *done,
+    void *arg, struct err *e);
 void tools_cancel(struct tool_call *c);
 
 #endif

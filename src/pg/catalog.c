@@ -11,7 +11,7 @@
 #include "base/text.h"
 
 #define RELATIONS_MAX 256
-#define TYPES_MAX     16384
+#define TYPES_MAX 16384
 
 /* clang-format off */
 #define FINGERPRINT \
@@ -90,7 +90,7 @@ static const char learn_sql[] =
 struct entry {
 	TAILQ_ENTRY(entry) next;
 	struct relation r; /* first but for the links: see entry_of */
-	char *key;	   /* the name as asked for, quoted */
+	char *key;         /* the name as asked for, quoted */
 	int uses;
 	bool cached;
 };
@@ -200,7 +200,7 @@ read_relation(const struct batch *b, const char *key)
 	r->name = copy(b, 0, 0, 1);
 	r->kind = batch_cell(b, 0, 0, 2)[0];
 	r->persistence = batch_cell(b, 0, 0, 3)[0];
-	r->estimate = atof(batch_cell(b, 0, 0, 4));
+	r->estimate = strtod(batch_cell(b, 0, 0, 4), NULL);
 	r->heap = yes(b, 5);
 	r->subclass = yes(b, 6);
 	r->rules = yes(b, 7);
@@ -219,8 +219,8 @@ read_relation(const struct batch *b, const char *key)
 		r->columns[i].quoted = copy(b, 1, (int)i, 1);
 		r->columns[i].type = copy(b, 1, (int)i, 2);
 		r->columns[i].key = key_cell != NULL && key_cell[0] == 't';
-		r->columns[i].generated = gen_cell != NULL &&
-		    gen_cell[0] == 't';
+		r->columns[i].generated =
+		    gen_cell != NULL && gen_cell[0] == 't';
 	}
 	return n;
 }
@@ -293,7 +293,7 @@ catalog_cached(struct catalog *c, const char *schema, const char *name)
 	char *key = key_of(schema, name);
 	struct entry *n;
 
-	TAILQ_FOREACH(n, &c->entries, next)
+	TAILQ_FOREACH (n, &c->entries, next)
 		if (strcmp(n->key, key) == 0)
 			break;
 	free(key);
@@ -383,7 +383,7 @@ catalog_forget(struct catalog *c, const void *arg)
 {
 	struct asker *a;
 
-	TAILQ_FOREACH(a, &c->askers, next)
+	TAILQ_FOREACH (a, &c->askers, next)
 		if (a->arg == arg) {
 			a->found = NULL;
 			a->verified = NULL;
@@ -401,8 +401,7 @@ add_types(struct catalog *c, const struct batch *b, size_t step)
 
 		if (oid == NULL || name == NULL || c->ntypes >= TYPES_MAX)
 			continue;
-		c->types = mem_grow(c->types, c->ntypes + 1,
-		    sizeof(*c->types));
+		c->types = mem_grow(c->types, c->ntypes + 1, sizeof(*c->types));
 		c->types[c->ntypes].oid = (uint32_t)strtoul(oid, NULL, 10);
 		c->types[c->ntypes++].name = mem_strdup(name);
 	}

@@ -19,14 +19,14 @@ struct column {
 /* A table or view as the login of the pool sees it. */
 struct relation {
 	uint32_t oid;
-	char *name;	     /* "schema.name", each quoted where it must be */
-	char kind;	     /* relkind */
-	char persistence;    /* relpersistence */
-	double estimate;     /* reltuples, -1 never counted */
+	char *name;       /* "schema.name", each quoted where it must be */
+	char kind;        /* relkind */
+	char persistence; /* relpersistence */
+	double estimate;  /* reltuples, -1 never counted */
 	bool heap, subclass, rules, row_security, readable;
 	bool before_update_trigger; /* FOR EACH ROW BEFORE UPDATE, or INSTEAD */
 	bool has_primary_key;
-	char *fingerprint;   /* differs when any of this does */
+	char *fingerprint; /* differs when any of this does */
 	size_t ncolumns;
 	struct column *columns;
 };
@@ -39,9 +39,9 @@ void catalog_free(struct catalog *c);
  * A relation by the name that a statement uses (schema NULL: by search_path).
  * catalog_cached gives NULL where it is not in the cache; catalog_relation asks
  * the control link, and tells NULL where there is none (ERR_GONE) or it could
- * not be asked.  What is given is lent until catalog_release and stays as it is.
- * It may be stale: whoever built on it must call catalog_verify while a lock on
- * the relation is held.
+ * not be asked.  What is given is lent until catalog_release and stays as it
+ * is. It may be stale: whoever built on it must call catalog_verify while a
+ * lock on the relation is held.
  */
 struct relation *catalog_cached(struct catalog *c, const char *schema,
     const char *name);
@@ -63,7 +63,8 @@ const char *catalog_oids(const struct catalog *c);
 void catalog_refresh(struct catalog *c);
 /* format_type() of a type's oid, or NULL where it is not known yet. */
 const char *catalog_type(struct catalog *c, uint32_t oid);
-/* Learns types; done(arg, NULL) when catalog_type answers for all that exist. */
+/* Learns types; done(arg, NULL) when catalog_type answers for all that exist.
+ */
 void catalog_learn_types(struct catalog *c, const uint32_t *oids, size_t n,
     catalog_verified *done, void *arg);
 

@@ -1,6 +1,7 @@
 /* link: one connection to PostgreSQL that never blocks the loop */
 #include "pg/link.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -45,7 +46,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg);
 
 /* --- ending ---------------------------------------------------------- */
 
-/* Down is told from the timer, so that no caller is freed under its own feet. */
+/* Down is told from the timer, so that no caller is freed under its own feet.
+ */
 static void
 die(struct link *l, enum err_code code, const char *why)
 {
@@ -115,10 +117,12 @@ static void
 notice(void *arg, const PGresult *r)
 {
 	struct link *l = arg;
-	const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *severity =
+	    PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
 
 	if (severity != NULL && strcmp(severity, "WARNING") == 0) {
-		strncpy(l->warning, result_message(r), sizeof(l->warning) - 1);
+		snprintf(l->warning, sizeof(l->warning), "%s",
+		    result_message(r));
 		log_debug("server says: %s", l->warning);
 	}
 }
@@ -205,8 +209,8 @@ start(struct link *l, const PQconninfoOption *user,
 			keyword(&k, user->keyword, user->val);
 	}
 	keyword(&k, "host", hosts->host[0] != '\0' ? hosts->host : NULL);
-	if (hosts->hostaddr != NULL && strspn(hosts->hostaddr, ",") !=
-	    strlen(hosts->hostaddr))
+	if (hosts->hostaddr != NULL &&
+	    strspn(hosts->hostaddr, ",") != strlen(hosts->hostaddr))
 		keyword(&k, "hostaddr", hosts->hostaddr);
 	keyword(&k, "port", hosts->port[0] != '\0' ? hosts->port : NULL);
 	keyword(&k, "options", options != NULL ? options : l->options);
@@ -295,7 +299,8 @@ on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		tell_down(l);
 		return;
 	}
-	die(l, ERR_DATABASE, "the server did not answer the connection in time");
+	die(l, ERR_DATABASE,
+	    "the server did not answer the connection in time");
 }
 
 struct link *
@@ -337,8 +342,8 @@ send_step(struct link *l, const struct batch_step *s)
 	if (s->text == NULL)
 		return PQpipelineSync(l->conn) == 1;
 	if (s->prepared)
-		return PQsendQueryPrepared(l->conn, s->text, s->n, values,
-			   NULL, NULL, 0) == 1;
+		return PQsendQueryPrepared(l->conn, s->text, s->n, values, NULL,
+			   NULL, 0) == 1;
 	return PQsendQueryParams(l->conn, s->text, s->n, NULL, values, NULL,
 		   NULL, 0) == 1;
 }
@@ -436,7 +441,7 @@ static bool
 drain(struct link *l)
 {
 	while (l->state != LINK_DEAD && l->at < l->batch->n &&
-	    !PQisBusy(l->conn)) {
+	       !PQisBusy(l->conn)) {
 		struct batch_step *s = &l->batch->v[l->at];
 		PGresult *r = PQgetResult(l->conn);
 
@@ -572,8 +577,8 @@ link_identifier(struct link *l, const char *name)
 const char *
 result_sqlstate(const PGresult *r)
 {
-	const char *s = r != NULL ? PQresultErrorField(r, PG_DIAG_SQLSTATE) :
-				    NULL;
+	const char *s =
+	    r != NULL ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
 
 	return s != NULL ? s : "";
 }
@@ -581,9 +586,8 @@ result_sqlstate(const PGresult *r)
 const char *
 result_message(const PGresult *r)
 {
-	const char *s = r != NULL ?
-	    PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) :
-	    NULL;
+	const char *s =
+	    r != NULL ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
 	return s != NULL ? s : r != NULL ? PQresultErrorMessage(r) : "";
 }

@@ -28,7 +28,7 @@ struct link_events {
 };
 struct link_options {
 	const char *conninfo; /* libpq connection string */
-	const char *options;  /* "-c name=value ..." of ours, after the user's */
+	const char *options; /* "-c name=value ..." of ours, after the user's */
 	const char *application_name;
 	int connect_timeout_ms;
 	size_t row_bytes_max; /* a row above it loses the link: ERR_LIMIT */
@@ -61,7 +61,8 @@ const char *link_warning(const struct link *l);
 /* Quotes an identifier with PQescapeIdentifier; gives, never NULL. */
 char *link_identifier(struct link *l, const char *name);
 
-/* SQLSTATE of a failed result ("" where it has none), and its primary message. */
+/* SQLSTATE of a failed result ("" where it has none), and its primary message.
+ */
 const char *result_sqlstate(const PGresult *r);
 const char *result_message(const PGresult *r);
 

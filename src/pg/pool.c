@@ -1,4 +1,5 @@
-/* pool: the links of one login: lent for one purpose at a time, cleaned after */
+/* pool: the links of one login: lent for one purpose at a time, cleaned after
+ */
 #include "pg/pool.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 10000
-#define IDLE_MAX       4 /* links kept for the next who asks */
+#define IDLE_MAX 4 /* links kept for the next who asks */
 
 enum member_state {
 	MEMBER_CONNECTING, /* no session yet */
@@ -93,7 +94,7 @@ count(const struct pool *p, enum member_state state)
 	const struct member *m;
 	int n = 0;
 
-	TAILQ_FOREACH(m, &p->members, next)
+	TAILQ_FOREACH (m, &p->members, next)
 		n += !m->control && m->state == state;
 	return n;
 }
@@ -110,9 +111,10 @@ control_down(struct pool *p, const struct err *e)
 	p->asking = false;
 	if (news)
 		log_warnx("database '%s': %s", p->facts.database, e->text);
-	p->backoff_ms = p->backoff_ms * 2 < BACKOFF_MIN_MS ? BACKOFF_MIN_MS :
-	    p->backoff_ms * 2 > BACKOFF_MAX_MS		   ? BACKOFF_MAX_MS :
-							     p->backoff_ms * 2;
+	p->backoff_ms = p->backoff_ms * 2 < BACKOFF_MIN_MS ? BACKOFF_MIN_MS
+	                : p->backoff_ms * 2 > BACKOFF_MAX_MS
+	                    ? BACKOFF_MAX_MS
+	                    : p->backoff_ms * 2;
 	tv.tv_sec = p->backoff_ms / 1000;
 	tv.tv_usec = (p->backoff_ms % 1000) * 1000;
 	evtimer_add(p->retry, &tv);
@@ -229,7 +231,7 @@ member_of(struct pool *p, const struct link *l)
 {
 	struct member *m;
 
-	TAILQ_FOREACH(m, &p->members, next)
+	TAILQ_FOREACH (m, &p->members, next)
 		if (m->link == l)
 			return m;
 	return NULL;
@@ -242,7 +244,7 @@ idle(struct pool *p)
 {
 	struct member *m;
 
-	TAILQ_FOREACH(m, &p->members, next)
+	TAILQ_FOREACH (m, &p->members, next)
 		if (!m->control && m->state == MEMBER_IDLE)
 			return m;
 	return NULL;
@@ -268,14 +270,15 @@ provide(struct pool *p)
 {
 	struct ticket *t;
 	int wanted = 0, coming = count(p, MEMBER_CONNECTING) +
-	    count(p, MEMBER_CLEANING) + count(p, MEMBER_IDLE);
+	                         count(p, MEMBER_CLEANING) +
+	                         count(p, MEMBER_IDLE);
 
-	TAILQ_FOREACH(t, &p->tickets, next)
+	TAILQ_FOREACH (t, &p->tickets, next)
 		wanted++;
 	if (wanted == 0 && p->spare_refused)
 		return;
-	for (wanted += p->up && !p->spare_refused; coming < wanted &&
-	     coming + count(p, MEMBER_LENT) < p->o.links_max;
+	for (wanted += p->up && !p->spare_refused;
+	     coming < wanted && coming + count(p, MEMBER_LENT) < p->o.links_max;
 	     coming++)
 		open_member(p, false);
 }
@@ -291,12 +294,11 @@ serve(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	if (!p->up && p->why.code != ERR_NONE)
 		ask_next(p);
 	provide(p);
-	while ((t = TAILQ_FIRST(&p->tickets)) != NULL &&
-	    (m = idle(p)) != NULL)
+	while ((t = TAILQ_FIRST(&p->tickets)) != NULL && (m = idle(p)) != NULL)
 		lend(p, t, m);
 	if (count(p, MEMBER_LENT) >= p->o.links_max) {
-		err_set(&e, ERR_LIMIT, "all %d links to the database are in use",
-		    p->o.links_max);
+		err_set(&e, ERR_LIMIT,
+		    "all %d links to the database are in use", p->o.links_max);
 		refuse_tickets(p, &e);
 	}
 	provide(p);
@@ -446,7 +448,7 @@ pool_forget(struct pool *p, const void *arg)
 {
 	struct question *q;
 
-	TAILQ_FOREACH(q, &p->questions, next)
+	TAILQ_FOREACH (q, &p->questions, next)
 		if (q->arg == arg)
 			q->done = NULL;
 }
@@ -494,10 +496,10 @@ pool_new(struct event_base *base, const struct pool_options *o,
 	p->o = *o;
 	p->conninfo = mem_strdup(o->conninfo);
 	p->search_path = mem_strdup(o->search_path);
-	p->pinned_path = strstr(o->search_path, "pg_temp") != NULL ?
-	    mem_strdup(o->search_path) :
-	    mem_printf("%s%spg_temp", o->search_path,
-		*o->search_path != '\0' ? ", " : "");
+	p->pinned_path = strstr(o->search_path, "pg_temp") != NULL
+	                     ? mem_strdup(o->search_path)
+	                     : mem_printf("%s%spg_temp", o->search_path,
+				   *o->search_path != '\0' ? ", " : "");
 	p->startup = session_startup(&s);
 	p->changed = changed;
 	p->arg = arg;
@@ -538,7 +540,7 @@ bool
 pool_is_for(const struct pool *p, const struct pool_options *o)
 {
 	return strcmp(p->conninfo, o->conninfo) == 0 &&
-	    strcmp(p->search_path, o->search_path) == 0;
+	       strcmp(p->search_path, o->search_path) == 0;
 }
 
 bool

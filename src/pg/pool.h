@@ -1,4 +1,5 @@
-/* pool: the links of one login: lent for one purpose at a time, cleaned after */
+/* pool: the links of one login: lent for one purpose at a time, cleaned after
+ */
 #ifndef AIRLOCK_PG_POOL_H
 #define AIRLOCK_PG_POOL_H
 
@@ -17,9 +18,9 @@
  */
 struct pool;
 struct pool_options {
-	const char *conninfo;	 /* copied */
+	const char *conninfo;    /* copied */
 	const char *search_path; /* copied */
-	int links_max;		 /* lent at once, the control link apart */
+	int links_max;           /* lent at once, the control link apart */
 	int connect_timeout_ms;
 	int lock_timeout_ms;
 	int statement_timeout_ms;
@@ -37,11 +38,13 @@ bool pool_is_up(const struct pool *p);
 /* Why it is down; empty while it is up. */
 const char *pool_why(const struct pool *p);
 const struct session_facts *pool_facts(const struct pool *p);
-const char *pool_search_path(const struct pool *p); /* as pinned, pg_temp last */
+const char *pool_search_path(
+    const struct pool *p); /* as pinned, pg_temp last */
 int pool_lent(const struct pool *p);
 
 /* A link to use, or NULL and why not: ERR_LIMIT (all are lent, or the server
- * says that it takes no more), ERR_UNFIT, ERR_DATABASE.  Comes from the loop. */
+ * says that it takes no more), ERR_UNFIT, ERR_DATABASE.  Comes from the loop.
+ */
 typedef void pool_got(void *arg, struct link *l, const struct err *e);
 /* The lent link was lost while no batch was under way, or its batch's done did
  * not drop it; it is gone, forget it. */

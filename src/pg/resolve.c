@@ -16,7 +16,7 @@
 #include "base/text.h"
 
 #define ADDRESSES_MAX 16
-#define ANSWER_MAX    8192
+#define ANSWER_MAX 8192
 
 struct resolve {
 	struct event *event; /* the child's answer, or just "now" */
@@ -34,8 +34,8 @@ is_name(const char *host)
 	unsigned char addr[sizeof(struct in6_addr)];
 
 	return host[0] != '\0' && host[0] != '/' && host[0] != '@' &&
-	    inet_pton(AF_INET, host, addr) != 1 &&
-	    inet_pton(AF_INET6, host, addr) != 1;
+	       inet_pton(AF_INET, host, addr) != 1 &&
+	       inet_pton(AF_INET6, host, addr) != 1;
 }
 
 static void
@@ -124,8 +124,8 @@ expand_one(struct resolve *r, struct expanded *x, const char *host, int index)
 	copy = mem_strdup(text_str(&r->answer));
 	rest = is_name(host) ? copy : NULL;
 	if (rest == NULL) {
-		bool socket = host[0] == '\0' || host[0] == '/' ||
-		    host[0] == '@';
+		bool socket =
+		    host[0] == '\0' || host[0] == '/' || host[0] == '@';
 
 		add_item(&x->host, host, !x->any);
 		add_item(&x->addr, socket ? "" : host, !x->any);
@@ -135,7 +135,7 @@ expand_one(struct resolve *r, struct expanded *x, const char *host, int index)
 	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
 		char *address = strchr(line, ' ');
 
-		if (address == NULL || atol(line) != index)
+		if (address == NULL || strtol(line, NULL, 10) != index)
 			continue;
 		add_item(&x->host, host, !x->any);
 		add_item(&x->addr, address + 1, !x->any);

@@ -15,7 +15,7 @@
  */
 struct resolve_hosts {
 	const char *host, *hostaddr, *port; /* comma lists, lent; hostaddr NULL
-					       where nothing is to be set */
+	                                       where nothing is to be set */
 };
 typedef void resolve_done(void *arg, const struct resolve_hosts *hosts,
     const struct err *e);

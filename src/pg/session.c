@@ -206,7 +206,7 @@ check_facts(const struct link *l, const struct batch *b,
 {
 	const char *pid = batch_cell(b, 0, 0, 0);
 
-	if (pid == NULL || atoll(pid) != link_backend_pid(l))
+	if (pid == NULL || strtol(pid, NULL, 10) != link_backend_pid(l))
 		return err_set(e, ERR_UNFIT,
 		    "a connection pooler stands between Airlock and the "
 		    "server: connect to the server itself");
@@ -231,10 +231,12 @@ session_began(const struct link *l, const struct batch *b,
 		return -1;
 	}
 	if (batch_state(b, 0) != BATCH_OK || batch_ntuples(b, 0) != 1)
-		return err_set(e, ERR_DATABASE, "cannot ask about the session: %s",
+		return err_set(e, ERR_DATABASE,
+		    "cannot ask about the session: %s",
 		    result_message(batch_result(b, 0)));
 	if (!batch_is_ok(b))
-		return err_set(e, ERR_DATABASE, "cannot prepare the session: %s",
+		return err_set(e, ERR_DATABASE,
+		    "cannot prepare the session: %s",
 		    result_message(batch_result(b, batch_failed(b))));
 	memset(f, 0, sizeof(*f));
 	f->version = link_server_version(l);

@@ -20,13 +20,13 @@ char *session_startup(const struct session_options *o);
 
 /* What a session says about itself when it begins. */
 struct session_facts {
-	int version;	    /* 150020 */
+	int version; /* 150020 */
 	bool superuser, replication, bypassrls, createrole, server_files;
 	bool standby, track_counts, owns_tables;
 	char user[64], database[64];
-	char system[24];    /* system identifier */
+	char system[24]; /* system identifier */
 	char timeline[12];
-	char started[40];   /* pg_postmaster_start_time() as text */
+	char started[40]; /* pg_postmaster_start_time() as text */
 };
 
 /* The first batch of a fresh link: prepares, and asks for the facts. */
@@ -45,22 +45,23 @@ bool session_can_clean(const struct link *l);
  * $3 idle_in_transaction_session_timeout (all ms), $4 application_name,
  * $5 search_path. */
 #define SESSION_PIN "airlock_pin"
-/* Transaction id (64 bit), its 32-bit form, exported snapshot, next multixact. */
+/* Transaction id (64 bit), its 32-bit form, exported snapshot, next multixact.
+ */
 #define SESSION_OPEN "airlock_open"
 /* Relations that the transaction wrote; $1: oids of the system catalogs.
  * Columns as enum session_count. */
 #define SESSION_COUNTS "airlock_counts"
 enum session_count {
 	COUNT_OID,
-	COUNT_NAME,	 /* schema.name, quoted where it must be */
-	COUNT_KIND,	 /* relkind */
+	COUNT_NAME, /* schema.name, quoted where it must be */
+	COUNT_KIND, /* relkind */
 	COUNT_PERSISTENCE,
-	COUNT_LOCKS,	 /* lock modes, comma list */
+	COUNT_LOCKS, /* lock modes, comma list */
 	COUNT_INSERTED,
 	COUNT_UPDATED,
 	COUNT_DELETED,
-	COUNT_CATALOG,	 /* "t": a system catalog, found by its counters */
-	COUNT_ROOT,	 /* the top-level partitioned table's name, or null */
+	COUNT_CATALOG, /* "t": a system catalog, found by its counters */
+	COUNT_ROOT,    /* the top-level partitioned table's name, or null */
 };
 
 #endif

@@ -4,8 +4,10 @@
 #include <strings.h>
 
 const char *const severity_name[SEVERITY_N] = {
-	[SEVERITY_NOTE] = "note",	[SEVERITY_LOW] = "low",
-	[SEVERITY_MEDIUM] = "medium",	[SEVERITY_HIGH] = "high",
+	[SEVERITY_NOTE] = "note",
+	[SEVERITY_LOW] = "low",
+	[SEVERITY_MEDIUM] = "medium",
+	[SEVERITY_HIGH] = "high",
 	[SEVERITY_REFUSE] = "refuse",
 };
 

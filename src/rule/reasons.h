@@ -4,8 +4,14 @@
 
 #include <stddef.h>
 
-enum severity { SEVERITY_NOTE, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH,
-	SEVERITY_REFUSE, SEVERITY_N };
+enum severity {
+	SEVERITY_NOTE,
+	SEVERITY_LOW,
+	SEVERITY_MEDIUM,
+	SEVERITY_HIGH,
+	SEVERITY_REFUSE,
+	SEVERITY_N
+};
 extern const char *const severity_name[SEVERITY_N];
 
 /* clang-format off */
@@ -66,11 +72,11 @@ enum reason {
 #define X(code, severity, meaning, advice) REASON_##code,
 	REASONS(X)
 #undef X
-	REASON_N
+	    REASON_N
 };
 
 struct reason_row {
-	const char *code;      /* "NO_WHERE" */
+	const char *code; /* "NO_WHERE" */
 	enum severity severity;
 	const char *meaning;
 	const char *advice;

@@ -7,9 +7,9 @@
 
 #include "rule/functions.h"
 
-#define ROWS_HIGH   1000
+#define ROWS_HIGH 1000
 #define ROWS_MEDIUM 100
-#define SHARE_MIN   20
+#define SHARE_MIN 20
 
 void
 verdict_add(struct verdict *v, enum reason r, long position, const char *fmt,
@@ -88,7 +88,7 @@ static bool
 is_write(enum stmt_kind k)
 {
 	return k == STMT_INSERT || k == STMT_UPDATE || k == STMT_DELETE ||
-	    k == STMT_MERGE;
+	       k == STMT_MERGE;
 }
 
 static void
@@ -248,8 +248,8 @@ effect_rows(const struct effect *x, struct verdict *v)
 		verdict_add(v, REASON_HUNDRED_ROWS, -1, "%llu rows change",
 		    (unsigned long long)rows);
 	if (changed > 1)
-		verdict_add(v, REASON_SEVERAL_TABLES, -1,
-		    "%zu tables change", changed);
+		verdict_add(v, REASON_SEVERAL_TABLES, -1, "%zu tables change",
+		    changed);
 }
 
 void
