@@ -128,26 +128,42 @@ parse_tail(struct rowline *l, struct err *e)
 	return parse_hex(field[4], l->hash, sizeof(l->hash), e);
 }
 
-int
-rowcursor_next(struct rowcursor *c, struct rowline *l, struct err *e)
+/* The newline that ends the line at the start of the window; NULL with *r 0 at
+ * the end of the file, -1 on error. */
+static const char *
+find_end(struct rowcursor *c, int *r, struct err *e)
 {
-	size_t seen = 0, got;
-	char *nl = NULL;
+	size_t seen = 0, got = 1;
 
-	while (nl == NULL) {
+	for (;;) {
 		size_t have = c->end - c->start;
+		const char *nl = NULL;
 
 		if (have > seen)
 			nl =
 			    memchr(c->buf + c->start + seen, '\n', have - seen);
-		seen = have;
 		if (nl != NULL)
-			break;
-		if (more(c, &got, e) == -1)
-			return -1;
+			return nl;
+		seen = have;
 		if (got == 0)
-			return seen == 0 ? 0 : broken(e);
+			break;
+		if (more(c, &got, e) == -1) {
+			*r = -1;
+			return NULL;
+		}
 	}
+	*r = seen == 0 ? 0 : broken(e);
+	return NULL;
+}
+
+int
+rowcursor_next(struct rowcursor *c, struct rowline *l, struct err *e)
+{
+	int r = 0;
+	const char *nl = find_end(c, &r, e);
+
+	if (nl == NULL)
+		return r;
 	l->line = c->buf + c->start;
 	l->len = (size_t)(nl - l->line) + 1;
 	l->at = c->at;

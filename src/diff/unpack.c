@@ -22,25 +22,32 @@ skip(char *p, const char *word)
 static int
 hex(char c)
 {
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	                              : -1;
+	static const char digits[] = "0123456789abcdef";
+	const char *d = c != '\0' ? strchr(digits, c) : NULL;
+
+	return d != NULL ? (int)(d - digits) : -1;
 }
 
 /* The escapes of text_add_json: \" \\ \n \u00XX; decoded to *to. */
 static char *
 escape(char *p, char *to)
 {
-	if (p[1] == 'n')
-		*to = '\n';
-	else if (p[1] == '"' || p[1] == '\\')
+	int high, low;
+
+	if (p[1] == 'n' || p[1] == '"' || p[1] == '\\') {
 		*to = p[1];
-	else if (strncmp(p + 1, "u00", 3) != 0 || hex(p[4]) < 0 ||
-		 hex(p[5]) < 0)
+		if (p[1] == 'n')
+			*to = '\n';
+		return p + 2;
+	}
+	if (strncmp(p + 1, "u00", 3) != 0)
 		return NULL;
-	else
-		*to = (char)(hex(p[4]) << 4 | hex(p[5]));
-	return p + (p[1] == 'u' ? 6 : 2);
+	high = hex(p[4]);
+	low = high >= 0 ? hex(p[5]) : -1;
+	if (low < 0)
+		return NULL;
+	*to = (char)(high * 16 + low);
+	return p + 6;
 }
 
 /* A string, decoded where it stands. */

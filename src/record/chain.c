@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,15 +155,9 @@ chain_begin(struct chain_end *c)
 	c->hash[sizeof(c->hash) - 1] = '\0';
 }
 
-static int PRINTF_LIKE(3, 4)
-    wrong(const struct chain_reader *r, struct err *e, const char *fmt, ...)
+static int
+wrong(const struct chain_reader *r, struct err *e, const char *what)
 {
-	char what[200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
 	return err_set(e, ERR_INPUT, "journal/%s line %llu: %s", r->name,
 	    (unsigned long long)r->line, what);
 }
@@ -173,14 +166,13 @@ int
 chain_parse(const struct chain_reader *r, const struct chain_line *l,
     json_t **rec, struct err *e)
 {
-	json_error_t je;
 	json_t *o;
 
 	if (!l->whole)
 		return wrong(r, e, "the record is cut short");
-	o = json_loadb(l->s, l->len, JSON_REJECT_DUPLICATES, &je);
+	o = json_loadb(l->s, l->len, JSON_REJECT_DUPLICATES, NULL);
 	if (o == NULL)
-		return wrong(r, e, "not JSON: %.100s", je.text);
+		return wrong(r, e, "not JSON");
 	if (!json_is_integer(json_object_get(o, "seq")) ||
 	    !json_is_string(json_object_get(o, "at")) ||
 	    !json_is_string(json_object_get(o, "kind")) ||
@@ -200,8 +192,10 @@ chain_link(struct chain_end *c, const struct chain_reader *r,
 	const char *prev = json_string_value(json_object_get(rec, "prev"));
 
 	if (seq < 0 || (uint64_t)seq != c->seq + 1)
-		return wrong(r, e, "record %lld follows record %llu",
-		    (long long)seq, (unsigned long long)c->seq);
+		return err_set(e, ERR_INPUT,
+		    "journal/%s line %llu: record %lld follows record %llu",
+		    r->name, (unsigned long long)r->line, (long long)seq,
+		    (unsigned long long)c->seq);
 	if (strcmp(prev, c->hash) != 0)
 		return wrong(r, e,
 		    "'prev' is not the SHA-256 of the line before: that line, "

@@ -69,7 +69,7 @@ opened(void **state, uint64_t bytes_max)
 }
 
 /* A row of (id, v), as "before>after@was>is" would say it: NULL values are
- * absent images, places are item numbers, 0 for none. */
+ * absent images, places are numbers that make block and item, 0 for none. */
 struct change {
 	const char *id, *before, *after;
 	uint16_t was, is;
@@ -90,8 +90,8 @@ add_to(struct store *s, const char *table, const struct change *c,
 		.key = key,
 		.before = c->before != NULL ? b : NULL,
 		.after = c->after != NULL ? a : NULL,
-		.was = { c->was != 0 ? 7 : 0, 0, c->was },
-		.is = { c->is != 0 ? 7 : 0, 0, c->is },
+		.was = { c->was != 0 ? 7 : 0, c->was % 5u, c->was / 5 },
+		.is = { c->is != 0 ? 7 : 0, c->is % 5u, c->is / 5 },
 	};
 
 	im.op = im.before == NULL  ? IMAGE_INSERT
@@ -475,6 +475,10 @@ two_statements_fold(void **state)
 		    1 },
 		{ { { "1", "a", "b", 1, 2 } }, { { "1", "b", NULL, 2, 0 } },
 		    "d1 a>\n", 0 },
+		/* all that is escaped in a line */
+		{ { { "1", "a\nb\t", "\x1f\"\\", 1, 2 } },
+		    { { "1", "\x1f\"\\", "\x01\xc3\xa9\x7f", 2, 3 } },
+		    "u1 a\nb\t>\x01\xc3\xa9\x7f\n", 0 },
 		/* rows that have nothing to do with each other */
 		{ { { "1", "a", NULL, 1, 0 } }, { { "1", NULL, "a", 0, 2 } },
 		    "d1 a>\ni1 >a\n", 0 },
@@ -616,7 +620,7 @@ columns_are_folded_by_name(void **state)
 		.key = other_key,
 		.before = before,
 		.after = back,
-		.was = { 7, 0, 2 },
+		.was = { 7, 2, 0 },
 		.is = { 8, 0, 1 },
 	};
 	struct store *s = opened(state, PLENTY);

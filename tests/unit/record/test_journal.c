@@ -615,7 +615,7 @@ on_a_small_disk(const char *dir)
 	if (unshare(CLONE_NEWNS) == -1 &&
 	    unshare(CLONE_NEWUSER | CLONE_NEWNS) == -1)
 		return 77;
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
+	if (mount("none", "/", "none", MS_REC | MS_PRIVATE, "") == -1 ||
 	    mount("tmpfs", dir, "tmpfs", 0, "size=512k") == -1)
 		return 77;
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
