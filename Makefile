@@ -209,7 +209,12 @@ cover: ## gcov of the unit tests, with a floor for sql, rule and wire
 demo: ## install what is missing, build, and show a write held and decided
 	@sh tests/deps.sh build demo
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(HELPERS)
-	@BUILD=$(BUILD) sh tests/stage.sh node tests/demo/demo.mjs
+	@BUILD=$(BUILD) sh tests/stage.sh node examples/demo/demo.mjs
+
+demo-update: ## the same, into docs/demo.txt
+	@mkdir -p $(BUILD)
+	@$(MAKE) --no-print-directory -s demo >$(BUILD)/demo.txt
+	@sed -n '/^# Airlock/,$$p' $(BUILD)/demo.txt >docs/demo.txt
 
 bench: ## measure, against raw libpq; see docs/performance.md
 	@sh tests/deps.sh build demo
@@ -256,6 +261,6 @@ help: ## this list
     check-unit check-fuzz check-e2e check-layers check-headers check-man \
     check-docs check-asan check-valgrind fuzz fuzz-run lint lint-source \
     lint-calls warnings objects format format-check tidy cppcheck analyze \
-    cover demo bench man install uninstall dist clean help
+    cover demo demo-update bench man install uninstall dist clean help
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
