@@ -477,8 +477,8 @@ two_statements_fold(void **state)
 		    "d1 a>\n", 0 },
 		/* all that is escaped in a line */
 		{ { { "1", "a\nb\t", "\x1f\"\\", 1, 2 } },
-		    { { "1", "\x1f\"\\", "\x01\xc3\xa9\x7f", 2, 3 } },
-		    "u1 a\nb\t>\x01\xc3\xa9\x7f\n", 0 },
+		    { { "1", "\x1f\"\\", "\x1e\xc3\xa9\x7f", 2, 3 } },
+		    "u1 a\nb\t>\x1e\xc3\xa9\x7f\n", 0 },
 		/* rows that have nothing to do with each other */
 		{ { { "1", "a", NULL, 1, 0 } }, { { "1", NULL, "a", 0, 2 } },
 		    "d1 a>\ni1 >a\n", 0 },

@@ -333,6 +333,12 @@ a_walk_without_check_leaves_a_torn_end_out(void **state)
 	spew(p->fd, "00000001.jsonl", all, len - 5);
 	assert_int_equal(journal_walk(p->fd, false, see, &s, &e), 0);
 	assert_int_equal(s.n, 2);
+	/* nothing but the newline is missing */
+	spew(p->fd, "00000001.jsonl", all, len - 1);
+	assert_found(p->fd, "line 3: the record is cut short");
+	filled(p->fd, &usual, 1);
+	assert_true(exists(p->fd, "journal/torn-3"));
+	assert_whole(p->fd, 4);
 	free(all);
 }
 
@@ -481,6 +487,12 @@ pages_are_given_in_any_order(void **state)
 		assert_int_equal(s.last, at);
 		assert_int_equal(next, at < 50 ? at + 1 : 0);
 	}
+	for (uint64_t at = 1; at <= 3; at += 2) { /* one left out */
+		struct seen s = { 0 };
+
+		assert_int_equal(journal_page(j, at, 1, see, &s, &next, &e), 0);
+		assert_int_equal(s.last, at);
+	}
 	assert_int_equal(journal_page(j, 51, 9, see, NULL, &next, &e), 0);
 	assert_int_equal(next, 0);
 	put(j, "test", 51);
@@ -514,6 +526,7 @@ links_are_not_followed(void **state)
 	assert_int_equal(symlinkat("../elsewhere", p->fd,
 			     "journal/00000001.jsonl"),
 	    0);
+	assert_int_equal(journal_walk(p->fd, true, see, NULL, &e), -1);
 	assert_int_equal(journal_open(p->fd, &usual, &j, &e), -1);
 }
 
