@@ -1,5 +1,5 @@
-/* control: the operator's socket: who calls, what they may, one verb at a time
- */
+/* control: the operator's socket: who calls and what they may, verb by verb */
+* /
 #include "front/control.h"
 
 #include <pwd.h>
@@ -30,7 +30,7 @@
 #define DENIALS_MAX 20 /* journaled in each ... */
 #define DENIALS_MS 10000
 
-struct conn {
+    struct conn {
 	LIST_ENTRY(conn) entry;
 	struct control *control;
 	struct lines *lines;
@@ -53,7 +53,7 @@ struct control {
 	unsigned denials, unwritten;
 };
 
-/* ---- who ---------------------------------------------------------------- */
+/* --- who --- */
 
 /* The groups of the process at the other end, its own first. */
 static size_t
@@ -111,7 +111,7 @@ identify(struct conn *c, int fd)
 	}
 }
 
-/* ---- what they may ------------------------------------------------------- */
+/* --- what they may --- */
 
 static void
 record_denial(struct conn *c, const char *verb, const char *why)
@@ -185,7 +185,7 @@ may(struct conn *c, enum ctl_verb verb, pid_t sender, bool *bare)
 	return true;
 }
 
-/* ---- one verb at a time -------------------------------------------------- */
+/* --- one verb at a time --- */
 
 static void
 conn_close(struct conn *c)
@@ -345,7 +345,7 @@ static const struct lines_events events = {
 	.closed = on_closed,
 };
 
-/* ---- connections --------------------------------------------------------- */
+/* --- connections --- */
 
 static bool
 has_too_many(const struct control *t, uid_t uid)

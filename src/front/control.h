@@ -1,4 +1,4 @@
-/* control: the operator's socket: who calls, what they may, one verb at a time */
+/* control: the operator's socket: who calls and what they may, verb by verb */
 #ifndef AIRLOCK_FRONT_CONTROL_H
 #define AIRLOCK_FRONT_CONTROL_H
 

@@ -137,7 +137,7 @@ refuse(struct stream *s, const char *word, const char *text)
 	return false;
 }
 
-/* ---- lists ------------------------------------------------------------ */
+/* --- lists --- */
 
 static bool
 step_list(struct stream *s)
@@ -160,7 +160,7 @@ stream_list(struct lines *out, json_t *list)
 	return s;
 }
 
-/* ---- show ------------------------------------------------------------- */
+/* --- show --- */
 
 static bool
 take_row(void *arg, const char *line, size_t len)
@@ -348,7 +348,7 @@ stream_show(struct lines *out, struct gate *g, const char *id,
 	return NULL;
 }
 
-/* ---- log -------------------------------------------------------------- */
+/* --- log --- */
 
 static bool
 is_about(const json_t *rec, const char *change)
@@ -443,7 +443,7 @@ stream_log(struct lines *out, struct gate *g, const json_t *args)
 	return s;
 }
 
-/* ---- verify ----------------------------------------------------------- */
+/* --- verify --- */
 
 static bool
 check_record(void *arg, const json_t *rec, const char *line, size_t len)
