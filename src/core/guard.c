@@ -231,6 +231,7 @@ guard_saw_client(struct guard *g, const struct peer *p)
 
 	if (g->mode == GUARD_OFF)
 		return true;
+	guard_add_agent_uid(g, p->uid); /* may be let in by its group */
 	refresh_all(g);
 	new = mem_new(sizeof(*new));
 	new->uid = p->uid;

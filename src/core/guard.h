@@ -25,6 +25,7 @@ void guard_free(struct guard *g);
  * and kept while any of it that may be the agent's lives.  False where that
  * could not be done (it has ended, cannot be read, or its uid has too many):
  * the connection must then be closed unread, as its client would be unknown.
+ * Its uid counts as an agent's from then on.
  */
 bool guard_saw_client(struct guard *g, const struct peer *p);
 /* A uid that may open some agent's socket; peers of other uids are not asked.

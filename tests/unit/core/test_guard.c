@@ -85,6 +85,24 @@ static struct drawn in_pane = { {
     TMUX,
     INIT,
 } };
+/* One whose wrapper has ended, still in the session of a pane. */
+static struct drawn in_session = { {
+    { 60, 1, 40, TTY, 600, false, "airlock-mcp", "", SCOPE },
+    INIT,
+} };
+/* One in a terminal that gives its windows no units of their own. */
+static struct drawn in_service = { {
+    { 60, 50, 40, TTY, 600, false, "airlock-mcp", "", SERVICE },
+    { 50, 1, 40, TTY, 500, false, "agent", "", SERVICE },
+    INIT,
+} };
+/* A server and a pane of it that started in one tick of the clock. */
+static struct drawn in_haste = { {
+    { 60, 40, 40, TTY, 30, false, "airlock-mcp", "", SCOPE },
+    { 40, 30, 40, TTY, 30, false, "agent", "", SCOPE },
+    TMUX,
+    INIT,
+} };
 /* One below the user's service manager, started from a menu. */
 static struct drawn in_menu = { {
     { 60, 50, 50, 0, 600, false, "airlock-mcp", "", SCOPE },
@@ -119,6 +137,13 @@ static const struct {
 		{ 50, 40, 40, TTY, 500, false, "agent", "", "" },
 		{ 40, 30, 40, TTY, 400, false, "bash", "", "" }, TMUX,
 		INIT } } },
+	{ "the pane of a bridge whose wrapper has ended", GUARD_CLIENT,
+	    &in_session,
+	    { { ASK(40, 40), { 40, 30, 40, TTY, 400, false, "bash", "", "" },
+		TMUX, INIT } } },
+	{ "another pane, all in one tick", GUARD_PASS, &in_haste,
+	    { { ASK(41, 41), { 41, 30, 41, TTY, 410, false, "bash", "", "" },
+		TMUX, INIT } } },
 	{ "leader below pid 1", GUARD_TERMINAL, &in_pane,
 	    { { ASK(70, 70), { 70, 1, 70, TTY, 100, false, "bash", "", "" },
 		INIT } } },
@@ -151,6 +176,9 @@ static const struct {
 	    { { ASK(70, 70), { 70, 65, 70, TTY, 700, false, "bash", "", "" },
 		{ 65, 1, 65, 0, 650, false, "gnome-terminal-", "", SERVICE },
 		INIT } } },
+	{ "a fresh one in the client's own unit", GUARD_FRESH, &in_service,
+	    { { ASK(70, 70), { 70, 65, 70, TTY, 700, false, "bash", "", "" },
+		{ 65, 1, 65, 0, 650, false, "tmux", "", SERVICE }, INIT } } },
 	{ "a fresh one in a session of logind", GUARD_PASS, &in_pane,
 	    { { ASK(70, 70), { 70, 65, 70, TTY, 700, false, "bash", "", "" },
 		{ 65, 1, 65, 0, 650, false, "tmux", "", LOGIN }, INIT } } },
@@ -415,6 +443,9 @@ rule_one_asks_who_speaks(void **state)
 	assert_int_equal(guard_check(g, &other, other.pid, &e), -1);
 	assert_int_equal(rule_of(&e), GUARD_PEER);
 	assert_int_equal(guard_check(off, &p, 0, &e), 0);
+	other.uid = p.uid + 1;
+	assert_true(guard_saw_client(g, &other));
+	assert_true(guard_applies_to(g, other.uid));
 	end(&p);
 	peer_release(&gone);
 	guard_free(g);
