@@ -1,5 +1,4 @@
 /* control: the operator's socket: who calls and what they may, verb by verb */
-* /
 #include "front/control.h"
 
 #include <pwd.h>
