@@ -633,6 +633,14 @@ json_is_checked(void **state UNUSED)
 		assert_int_equal(facts_from_json(j, &g, &e), -1);
 		json_decref(j);
 	}
+	json_array_append_new(json_array_get(json_object_get(whole, "reads"),
+				  0),
+	    json_null());
+	assert_int_equal(facts_from_json(whole, &g, &e), -1);
+	json_array_remove(json_array_get(json_object_get(whole, "reads"), 0),
+	    6);
+	assert_int_equal(facts_from_json(whole, &g, &e), 0);
+	facts_release(&g);
 	json_object_set_new(whole, "more", json_null());
 	assert_int_equal(facts_from_json(whole, &g, &e), -1);
 	assert_int_equal(facts_from_json(NULL, &g, &e), -1);

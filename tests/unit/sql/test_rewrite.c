@@ -114,11 +114,12 @@ static const struct {
 	{ "DELETE FROM t", { NULL, NULL, "a; SELECT 1" } },
 	{ "DELETE FROM t", { NULL, NULL, "DISTINCT a" } },
 	{ "DELETE FROM t", { NULL, NULL, "a LIMIT 1" } },
-	/* text that would swallow what follows */
-	{ "DELETE FROM t WHERE a", { NULL, "b --", NULL } },
 	{ "DELETE FROM t WHERE a RETURNING b", { NULL, "b /*", NULL } },
+	/* text that would swallow what follows: the proof finds it */
+	{ "DELETE FROM t WHERE a", { NULL, "b --", NULL } },
 	{ "DELETE FROM t WHERE a", { "u --", "b", NULL } },
 };
+#define SWALLOWING 2 /* the last of them */
 /* clang-format on */
 
 static void
@@ -138,13 +139,16 @@ splices(void **state UNUSED)
 static void
 refuses(void **state UNUSED)
 {
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	const size_t n = sizeof(refused) / sizeof(refused[0]);
+
+	for (size_t i = 0; i < n; i++) {
 		struct rewrite_result r = { 0 };
 		struct err e = ERR_INIT;
 
 		if (rewrite(refused[i].sql, &refused[i].edit, &r, &e) == 0)
 			fail_msg("case %zu: %s", i, r.sql);
-		assert_true(e.code == ERR_INPUT || e.code == ERR_UNFIT);
+		if (e.code != (i < n - SWALLOWING ? ERR_INPUT : ERR_UNFIT))
+			fail_msg("case %zu: %s", i, e.text);
 		assert_null(r.sql);
 	}
 }
