@@ -34,6 +34,7 @@ cp "$build/guard/guardd" "$build/guard/knock" "$build/guard/ptyrun" \
     "$here/loop.sh" "$D/"
 chmod 755 "$D"/*
 first=$((61184 + 2 * ($$ % 2000)))
+# shellcheck disable=SC2009 # pgrep may not be there
 while ps -o pid= -u "$first,$((first + 1))" | grep -q .; do
 	first=$((first + 2))
 done
