@@ -117,10 +117,11 @@ sequence(const char *p, size_t n, uint32_t *cp)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	unsigned char c = (unsigned char)p[0];
-	size_t len = c < 0x80 ? 1 :
-	    c >= 0xc2 && c < 0xe0 ? 2 :
-	    c >= 0xe0 && c < 0xf0 ? 3 :
-	    c >= 0xf0 && c < 0xf5 ? 4 : 0;
+	size_t len = c < 0x80                ? 1
+	             : c >= 0xc2 && c < 0xe0 ? 2
+	             : c >= 0xe0 && c < 0xf0 ? 3
+	             : c >= 0xf0 && c < 0xf5 ? 4
+	                                     : 0;
 
 	if (len == 0 || len > n)
 		return 0;
@@ -166,11 +167,21 @@ deceives(uint32_t cp)
 	static const struct {
 		uint32_t from, to;
 	} ranges[] = {
-		{ 0x00ad, 0x00ad }, { 0x061c, 0x061c }, { 0x115f, 0x1160 },
-		{ 0x17b4, 0x17b5 }, { 0x180b, 0x180f }, { 0x200b, 0x200f },
-		{ 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },
-		{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 },
-		{ 0xfff0, 0xfffb }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+		{ 0x00ad, 0x00ad },
+		{ 0x061c, 0x061c },
+		{ 0x115f, 0x1160 },
+		{ 0x17b4, 0x17b5 },
+		{ 0x180b, 0x180f },
+		{ 0x200b, 0x200f },
+		{ 0x2028, 0x202e },
+		{ 0x2060, 0x206f },
+		{ 0x3164, 0x3164 },
+		{ 0xfe00, 0xfe0f },
+		{ 0xfeff, 0xfeff },
+		{ 0xffa0, 0xffa0 },
+		{ 0xfff0, 0xfffb },
+		{ 0x1d173, 0x1d17a },
+		{ 0xe0000, 0xe0fff },
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
@@ -193,7 +204,10 @@ quote_one(char *out, const char *p, size_t n)
 	}
 	if (cp == '\n' || cp == '\t' || cp == '\r' || cp == '\\')
 		snprintf(out, QUOTED_MAX, "\\%c",
-		    cp == '\n' ? 'n' : cp == '\t' ? 't' : cp == '\r' ? 'r' : '\\');
+		    cp == '\n'   ? 'n'
+		    : cp == '\t' ? 't'
+		    : cp == '\r' ? 'r'
+				 : '\\');
 	else if (cp < 0x20 || cp == 0x7f)
 		snprintf(out, QUOTED_MAX, "\\x%02x", (unsigned)cp);
 	else if ((cp >= 0x80 && cp < 0xa0) || deceives(cp))
@@ -248,8 +262,8 @@ text_add_json(struct text *t, const char *p, size_t n)
 		uint32_t cp;
 
 		while (run < n && (unsigned char)p[run] >= 0x20 &&
-		    (unsigned char)p[run] < 0x80 && p[run] != '"' &&
-		    p[run] != '\\')
+		       (unsigned char)p[run] < 0x80 && p[run] != '"' &&
+		       p[run] != '\\')
 			run++;
 		if (run > 0) {
 			text_addn(t, p, run);
@@ -262,9 +276,10 @@ text_add_json(struct text *t, const char *p, size_t n)
 			text_addn(t, p, len);
 		else if (len == 0)
 			text_add(t, "\xef\xbf\xbd");
-		else if (cp == '"' || cp == '\\')
-			text_addf(t, "\\%c", (char)cp);
-		else if (cp == '\n')
+		else if (cp == '"' || cp == '\\') {
+			text_addc(t, '\\');
+			text_addc(t, (char)cp);
+		} else if (cp == '\n')
 			text_add(t, "\\n");
 		else
 			text_addf(t, "\\u%04x", (unsigned)cp);
