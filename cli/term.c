@@ -9,6 +9,8 @@
 #include "base/mem.h"
 
 #define WIDTH_MIN 40
+#define ROOM_MIN 20
+#define INDENT_MIN 4 /* of a line that goes on */
 #define RING 8
 
 void
@@ -61,15 +63,14 @@ void
 term_line(const struct term *t, enum colour c, const char *prefix,
     const char *text)
 {
-	size_t indent = strlen(prefix), n;
+	size_t indent = strlen(prefix), room, n;
 	bool paint = t->coloured && c != PLAIN;
 
+	if (indent < INDENT_MIN)
+		indent = INDENT_MIN;
+	room = t->width > indent + ROOM_MIN ? t->width - 1 - indent : ROOM_MIN;
 	for (bool first = true; first || *text != '\0'; first = false) {
-		n = t->width == 0
-		        ? strlen(text)
-		        : fitting(text,
-			      t->width - 1 -
-				  (indent < t->width / 2 ? indent : 0));
+		n = t->width == 0 ? strlen(text) : fitting(text, room);
 		fprintf(t->out, "%*s%s%.*s%s\n", first ? 0 : (int)indent,
 		    first ? prefix : "", paint ? codes[c] : "", (int)n, text,
 		    paint ? "\033[0m" : "");

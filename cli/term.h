@@ -20,10 +20,10 @@ struct term {
 void term_init(struct term *t, FILE *out);
 
 /*
- * Prints prefix + text and a newline.  The text must have been quoted; where
- * it is wider than the terminal it goes on in lines of our own that begin
- * with as many blanks as prefix is long, so that a terminal's own wrapping
- * cannot make it begin a line.
+ * Prints prefix (short, ASCII) + text and a newline.  The text must have been
+ * quoted; where it is wider than the terminal it goes on in lines of our own
+ * that begin with as many blanks as prefix is long, 4 at least, so that a
+ * terminal's own wrapping cannot make it begin a line.
  */
 void term_line(const struct term *t, enum colour c, const char *prefix,
     const char *text);

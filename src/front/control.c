@@ -29,7 +29,7 @@
 #define DENIALS_MAX 20 /* journaled in each ... */
 #define DENIALS_MS 10000
 
-    struct conn {
+struct conn {
 	LIST_ENTRY(conn) entry;
 	struct control *control;
 	struct lines *lines;
