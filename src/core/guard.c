@@ -25,7 +25,7 @@ struct guard {
 	char **hosts; /* owned, NULL: the built-in list */
 	uid_t *uids;
 	size_t nuids;
-	TAILQ_HEAD(, record) records;
+	TAILQ_HEAD(record_list, record) records;
 };
 
 static const char *const *

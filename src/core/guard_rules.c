@@ -262,14 +262,14 @@ static int
 judge_orphan(const struct chain *peer, size_t anchor, const struct client *c,
     const char *const *hosts, struct err *e)
 {
-	const struct proc *a, *top, *leader = peer->v;
-	size_t i;
+	const struct proc *v = c->chain.v, *top, *leader = peer->v;
+	size_t i, at = c->anchor;
 
-	if (c->anchor == 0)
+	if (at == 0)
 		return 0;
-	a = c->anchor < c->chain.n ? &c->chain.v[c->anchor] : NULL;
-	top = &c->chain.v[c->anchor - 1];
-	if (a != NULL && !is_reaper(a) && !proc_is_same(a, &peer->v[anchor]))
+	top = &v[at - 1];
+	if (at < c->chain.n && !is_reaper(&v[at]) &&
+	    !proc_is_same(&v[at], &peer->v[anchor]))
 		return 0;
 	for (i = 0; i < peer->n; i++)
 		if (peer->v[i].pid == peer->v[0].sid)
