@@ -40,8 +40,9 @@ upto     = $(call archives,$(call before,$(1),$(LAYERS)))
 
 PROGRAMS = $(BUILD)/airlockd $(BUILD)/airlock $(BUILD)/airlock-mcp
 SOURCES  = $(wildcard src/*/*.c cli/*.c tests/unit/*/*.c tests/fuzz/*.c \
-           tests/guard/*.c)
-HEADERS  = $(wildcard src/*/*.h cli/*.h tests/unit/*/*.h tests/fuzz/*.h)
+           tests/guard/*.c tests/bench/*.c)
+HEADERS  = $(wildcard src/*/*.h cli/*.h tests/unit/*/*.h tests/fuzz/*.h \
+           tests/bench/*.h)
 UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,\
            $(wildcard tests/unit/*/test_*.c))
 FUZZ     = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -89,6 +90,10 @@ $(BUILD)/airlock-mcp: $(BUILD)/cli/airlock-mcp.o $(call archives,base wire)
 
 $(BUILD)/guard/guardd: $(call upto,core)
 $(BUILD)/guard/%: $(BUILD)/tests/guard/%.o
+	@mkdir -p $(@D)
+	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/bench/bench: $(call objs,$(wildcard tests/bench/*.c))
 	@mkdir -p $(@D)
 	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
 
@@ -218,7 +223,7 @@ demo-update: ## the same, into docs/demo.txt
 
 bench: ## measure, against raw libpq; see docs/performance.md
 	@sh tests/deps.sh build demo
-	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(HELPERS)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(BUILD)/bench/bench
 	@BUILD=$(BUILD) sh tests/stage.sh node tests/bench/bench.mjs
 
 man: $(MAN) ## show the manual pages

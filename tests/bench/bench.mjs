@@ -1,0 +1,90 @@
+// bench: a private server with fsync on, airlockd on it, bench.c's figures
+import assert from 'node:assert/strict';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { Cluster } from '../e2e/lib/cluster.mjs';
+import { Daemon } from '../e2e/lib/daemon.mjs';
+import { program, run } from '../e2e/lib/place.mjs';
+
+const SETUP = `
+	CREATE TABLE big(id int PRIMARY KEY, n int NOT NULL, name text, note text, at timestamptz);
+	INSERT INTO big SELECT g, g % 1000, 'name ' || g, 'note ' || md5(g::text), now()
+		FROM generate_series(1, 1000000) g;
+	CREATE TABLE small AS SELECT * FROM big WHERE id <= 1000;
+	ALTER TABLE small ADD PRIMARY KEY (id);
+	VACUUM ANALYZE;
+	CHECKPOINT;`;
+
+// The guard's walk is not what is measured, and the driver has no terminal.
+const config = url => `
+[airlock]
+operator_guard = off
+changes_max = 60
+agent_changes_max = 60
+[database bench]
+writer_dsn = ${url}
+[agent agent]
+access = data
+`;
+
+const cluster = await Cluster.start({
+	settings: { max_connections: 150, shared_buffers: '512MB', max_wal_size: '4GB', autovacuum: 'off' },
+});
+const database = await cluster.database(SETUP);
+const daemon = await Daemon.start({ config: config(cluster.url(database)) });
+const version = await cluster.sql(database, 'SHOW server_version');
+const r = await run(program('bench/bench'), [cluster.url(database, 'postgres'), daemon.state,
+	program('airlock-mcp'), String(daemon.pid), join(daemon.home, 'sync')], { home: daemon.home });
+await daemon.stop();
+await cluster.stop();
+assert.equal(r.code, 0, `${r.stderr}\n${r.stdout}`);
+
+const got = Object.fromEntries(r.stdout.trim().split('\n').map(l => {
+	const [name, ...numbers] = l.split(' ');
+	return [name, numbers.map(Number)];
+}));
+const median = name => got[name][1];
+const p99 = name => got[name][2];
+const kb = name => got[name][0];
+
+const row = (label, value, tail, target = '', ok) => console.log(
+	[label.padEnd(56), value.padStart(10), tail.padStart(10), target.padStart(16),
+		ok === undefined ? '' : ok ? '  met' : '  NOT MET'].join('').trimEnd());
+const ms = us => (us / 1000).toFixed(3);
+const times = n => `x ${n.toFixed(2)}`;
+const mb = k => (k / 1024).toFixed(1);
+const time = (label, name) => row(label, ms(median(name)), ms(p99(name)));
+const most = (label, value, limit, show) =>
+	row(`  ${label}`, show(value), '', `at most ${show(limit)}`, value <= limit);
+
+console.log(`# ${cpus()[0].model.trim()}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB,`
+	+ ` PostgreSQL ${version}, fsync on, unix socket`);
+row('milliseconds', 'median', 'p99', 'target');
+for (const [name, title] of [['one', 'SELECT 1'], ['point', 'point read, 1,000,000 rows']]) {
+	time(`${title}: raw libpq`, `raw.${name}`);
+	time(`${title}: airlockd's socket`, `socket.${name}`);
+	time(`${title}: airlock-mcp and airlockd`, `bridge.${name}`);
+	most('over raw libpq', median(`bridge.${name}`) - median(`raw.${name}`), 150, ms);
+}
+time('one fdatasync of 600 bytes', 'sync');
+time('one-row UPDATE: raw BEGIN, UPDATE RETURNING', 'raw.write');
+time('one-row UPDATE: until held', 'held.write');
+most('2 x raw + one fdatasync', median('held.write'), 2 * median('raw.write') + median('sync'), ms);
+time('beacon (needed before COMMIT, not before held)', 'beacon');
+time('raw COMMIT', 'raw.commit');
+time('commit by the operator: check, beacon, intent, COMMIT', 'commit');
+time('100 of 1,000,000 rows: raw', 'raw.100');
+time('100 of 1,000,000 rows: until held', 'held.100');
+time('100 of 1,000 rows: until held', 'held.100.small');
+most('1,000,000 over 1,000 rows', median('held.100') / median('held.100.small'), 1.2, times);
+time('100,000 of 1,000,000 rows: raw', 'raw.100k');
+time('100,000 of 1,000,000 rows: until held', 'held.100k');
+row('  over raw', times(median('held.100k') / median('raw.100k')), '');
+
+console.log();
+row('megabytes, airlockd resident', '', '', 'target');
+row('idle', mb(kb('memory.idle')), '');
+row('50 changes held', mb(kb('memory.many')), '');
+row('100,000 rows held', mb(kb('memory.100k')), '');
+row('the most it ever had', mb(kb('memory.peak')), '');
+most('the most, over idle', kb('memory.peak') - kb('memory.idle'), 16 * 1024, mb);
