@@ -48,7 +48,9 @@ static const char probe_sql[] =
     "  pg_catalog.unnest($2::pg_catalog.text[])) AS u(name, schema)"
     " JOIN pg_catalog.pg_proc p ON p.proname = u.name"
     " JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
-    " WHERE p.provolatile = 'v' AND (u.schema = '' OR n.nspname = u.schema)"
+    " WHERE p.provolatile = 'v' AND CASE WHEN u.schema <> ''"
+    "  THEN n.nspname = u.schema"
+    "  ELSE n.nspname = ANY (pg_catalog.current_schemas(true)) END"
     "  AND NOT (n.nspname = 'pg_catalog'"
     "   AND p.proname = ANY ($3::pg_catalog.text[]))"
     "  AND p.prokind <> 'p' LIMIT 1) f";
