@@ -1,11 +1,14 @@
 // client: an agent's host: the official MCP client over airlock-mcp, and a shell
 //
-// Orders come as lines of JSON on standard input, answers go to standard
-// output: {"tool","args"} calls a tool: {"text"}; {"shell"} runs a command, as
-// an agent that has a shell would: {"text","code"}.
+//	client.mjs SOCKET
+//
+// Orders come from the demo as lines of JSON, each is answered with one:
+// {"tool","args"} calls a tool: {"text"}; {"shell"} runs a command, as an agent
+// that has a shell would: {"text","code"}.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { spawnSync } from 'node:child_process';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
 const client = new Client({ name: 'airlock-demo', version: '1.0' });
@@ -25,8 +28,10 @@ function shell({ shell: command }) {
 	return { text: stdout, code: status };
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
+const demo = connect(process.argv[2]);
+for await (const line of createInterface({ input: demo })) {
 	const order = JSON.parse(line);
-	console.log(JSON.stringify(order.tool ? await call(order) : shell(order)));
+	demo.write(JSON.stringify(order.tool ? await call(order) : shell(order)) + '\n');
 }
+demo.end();
 await client.close();

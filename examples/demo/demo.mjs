@@ -47,7 +47,7 @@ async function forgets() {
 	note('The table, seen by psql, past Airlock. Ada is the first of twelve customers.');
 	await psql();
 	note(`The agent was asked to pause Ada's account.`);
-	players.hireAgent();
+	await players.hireAgent();
 	const { change_id } = await tool('db_execute',
 		{ sql: "UPDATE customers SET status = 'paused'", intent: INTENT });
 	note('It has run, in a transaction that airlockd holds open. Nobody else sees it.');

@@ -1,9 +1,12 @@
 // players: the daemon, an agent, an operator and a psql, all as one user
 //
 // The daemon keeps the operator guard that it has by default.  So the agent's
-// client leads a session of its own, and the operator has a terminal of its own
-// (tests/guard/ptyrun.c).
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+// client is in a session of its own, and the operator has a terminal of its own
+// (tests/guard/ptyrun.c): one that root holds, or a window of tmux.  In the
+// latter case the client's session too begins in a window of that tmux, since a
+// tmux that is younger than what started the client is not trusted.
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bindir } from '../../tests/e2e/lib/cluster.mjs';
@@ -43,16 +46,27 @@ export class Players {
 		return p;
 	}
 
-	// The agent's client, started after the operator's terminal was there.
-	hireAgent() {
-		this.client = start(process.execPath, [join(here, 'client.mjs')],
-			{ home: this.home, env: this.env, stdio: ['pipe', 'pipe', 'inherit'] });
-		this.answers = new Lines(this.client.stdout);
+	// Starts the agent's client, which calls back for its orders.
+	async hireAgent() {
+		const path = join(this.home, 'orders');
+		const server = createServer();
+		await new Promise(done => server.listen(path, done));
+		chmodSync(path, 0o666); // in a directory that is the user's alone
+		const called = new Promise(done => server.once('connection', done));
+		const words = [process.execPath, join(here, 'client.mjs'), path];
+		const place = { home: this.home, env: this.env };
+		this.ended = isRoot ? exited(start(words[0], words.slice(1), { ...place, stdio: 'inherit' }))
+			: terminal.run(['setsid', '-w', ...words], place);
+		this.client = await within(20000, Promise.race([called, this.ended.then(r => {
+			throw new Error(`the agent's client ended: ${r.stderr ?? ''}`);
+		})]), "the agent's client to call");
+		server.close();
+		this.answers = new Lines(this.client);
 	}
 
 	async agent(order) {
 		const from = this.answers.all.length;
-		this.client.stdin.write(JSON.stringify(order) + '\n');
+		this.client.write(JSON.stringify(order) + '\n');
 		return JSON.parse(await this.answers.until(/./, { from }));
 	}
 
@@ -72,8 +86,8 @@ export class Players {
 
 	async dismiss() {
 		if (this.client) {
-			this.client.stdin.end();
-			await within(10000, exited(this.client), 'the agent to leave');
+			this.client.end();
+			await within(10000, this.ended, 'the agent to leave');
 		}
 		await this.daemon.stop();
 	}

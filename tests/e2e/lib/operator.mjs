@@ -12,9 +12,10 @@ import { exited, within } from './wait.mjs';
 const drop = isRoot ? ['-u', user.ids.uid, '-g', user.ids.gid].map(String) : [];
 const tmux = isRoot ? null : join(scratch('alkt-'), 'tmux');
 if (tmux) {
-	const server = (...args) => execFileSync('tmux', ['-S', tmux, '-f', '/dev/null', ...args]);
+	const server = (...args) => execFileSync('tmux', ['-S', tmux, '-f', '/dev/null', ...args],
+		{ env: { ...process.env, SHELL: '/bin/sh' } }); // a login may have none
 	server('new-session', '-d', '-x', '200', '-y', '50', 'exec cat');
-	process.on('exit', () => server('kill-server'));
+	process.prependListener('exit', () => server('kill-server')); // its socket is still there
 }
 
 const viaTmux = tmux && { AIRLOCK_TMUX: tmux, AIRLOCK_TMUXRUN: join(tests, 'guard/tmuxrun.sh') };
@@ -36,7 +37,8 @@ async function quietly(words, { home, env }) {
 	return { code, stdout: readFileSync(out, 'utf8'), stderr: readFileSync(err, 'utf8') };
 }
 
-// On the terminal itself: says is a list of [what it must show, keys to type].
+// On the terminal itself: says is a list of [what it must show, keys to type],
+// or a function that gives the keys when it is time.
 async function talk(words, says, { home, env }) {
 	const child = ptyrun(words, { home, env });
 	let screen = '', from = 0, heard = () => {};
@@ -51,7 +53,7 @@ async function talk(words, says, { home, env }) {
 				await new Promise(done => { heard = done; });
 		})(), () => `${expected} on the terminal, which shows:\n${screen}`);
 		from = screen.length;
-		child.stdin.write(keys);
+		child.stdin.write(typeof keys === 'function' ? await keys() : keys);
 	}
 	const { code } = await within(20000, exited(child), () => `an end of:\n${screen}`);
 	return { code, screen: screen.replaceAll('\r\n', '\n') };
