@@ -461,7 +461,7 @@ pool_stop(struct pool *p, struct link *l)
 	char pid[16];
 	const char *values[] = { pid };
 
-	if (m == NULL || m->stopped)
+	if (m == NULL)
 		return;
 	m->stopped = true;
 	if (!p->up) {

@@ -67,7 +67,8 @@ void pool_ask(struct pool *p, struct batch *b, link_done *done, void *arg);
 /* Forgets every question of this arg: their done is not called. */
 void pool_forget(struct pool *p, const void *arg);
 /* Stops the statement under way on a lent link (pg_cancel_backend over the
- * control link; the link is not lent to anybody else afterwards).  Where that
+ * control link; the link is not lent to anybody else afterwards).  A question
+ * that is asked after it is answered after it was done.  Where that
  * cannot be asked the link is failed. */
 void pool_stop(struct pool *p, struct link *l);
 

@@ -79,7 +79,11 @@ static const char facts_sql[] =
     "  AND c.relkind IN ('r', 'p') AND c.oid >= 16384),"
     " r.rolname, pg_catalog.current_database(),"
     " (SELECT system_identifier FROM pg_catalog.pg_control_system()),"
-    " (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()),"
+    /* the control file is behind for a while after a promotion */
+    " CASE WHEN pg_catalog.pg_is_in_recovery() THEN '' ELSE ('x' ||"
+    "  pg_catalog.substr(pg_catalog.pg_walfile_name("
+    "   pg_catalog.pg_current_wal_insert_lsn()), 1, 8))"
+    "  ::pg_catalog.bit(32)::pg_catalog.int4::pg_catalog.text END,"
     " pg_catalog.pg_postmaster_start_time()::pg_catalog.text "
     "FROM pg_catalog.pg_roles r WHERE r.rolname = current_user";
 /* clang-format on */
