@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "core/internal.h"
 
-#define ENDED_MAX 1000 /* ended changes that this run still answers for */
+#define ENDED_MAX 1000 /* ended changes that this run knows all of */
+#define ENDING_MS 5000 /* for the server's answer to ROLLBACK */
 
 /* ADDING, COMMITTING and ENDING are moments of a held change. */
 const char *const change_status[CHANGE_NSTATES] = {
@@ -62,6 +63,10 @@ expire(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 	if (c->state == CHANGE_HELD || c->state == CHANGE_ADDING)
 		change_end(c, WHY_EXPIRED, NULL, NULL);
+	else if (c->state == CHANGE_ENDING) /* closing its link ends it too */
+		change_enter(c, CHANGE_ROLLED_BACK);
+	else if (c->state == CHANGE_COMMITTING && c->link != NULL)
+		link_fail(c->link, "the server did not answer in time");
 }
 
 struct change *
@@ -182,20 +187,30 @@ tell_watchers(struct change *c)
 	}
 }
 
-/* The oldest ended change beyond what this run answers for is forgotten; the
- * journal still knows it. */
+/* Of the oldest ended change beyond so many, only its end is kept.  The one
+ * that ends now is still in its caller's hands. */
 static void
-forget_oldest(struct gate *g)
+forget_oldest(struct gate *g, const struct change *now)
 {
 	struct change *c;
+	json_t *rec;
 
+	if (g->nended <= ENDED_MAX)
+		return;
 	TAILQ_FOREACH (c, &g->changes, next)
-		if (change_has_ended(c) && TAILQ_EMPTY(&c->watchers))
+		if (c != now && change_has_ended(c))
 			break;
-	if (c != NULL && g->nended > ENDED_MAX) {
-		change_free(c);
-		g->nended--;
-	}
+	if (c == NULL)
+		return;
+	rec = change_record(c, change_status[c->state]);
+	if (c->why != NULL)
+		json_object_set_new(rec, "why", json_string(c->why));
+	if (c->reason != NULL)
+		json_object_set_new(rec, "reason", json_string(c->reason));
+	recover_note_end(g, rec);
+	json_decref(rec);
+	change_free(c);
+	g->nended--;
 }
 
 void
@@ -211,13 +226,12 @@ change_enter(struct change *c, enum change_state state)
 	tell_watchers(c);
 	if (c->gate->stopping)
 		event_active(c->gate->stop_event, EV_TIMEOUT, 0);
-	forget_oldest(c->gate);
+	forget_oldest(c->gate, c);
 }
 
 void
 change_hold(struct change *c)
 {
-	struct timeval tv;
 	int64_t left;
 
 	if (c->expires_boot == 0) {
@@ -225,11 +239,16 @@ change_hold(struct change *c)
 		c->expires_wall = clock_wall_ms() + c->gate->o->limits.ttl_ms;
 	}
 	left = c->expires_boot - clock_boot_ms();
-	left = left > 0 ? left : 0;
-	tv.tv_sec = left / 1000;
-	tv.tv_usec = (left % 1000) * 1000;
-	evtimer_add(c->expiry, &tv);
+	change_deadline(c, left > 0 ? left : 0);
 	change_enter(c, CHANGE_HELD);
+}
+
+void
+change_deadline(struct change *c, int64_t ms)
+{
+	struct timeval tv = { ms / 1000, (ms % 1000) * 1000 };
+
+	evtimer_add(c->expiry, &tv);
 }
 
 /* --- endings
@@ -272,7 +291,8 @@ record_end(struct change *c, const char *why, const char *reason,
 
 /*
  * ROLLBACK for a link that is idle; a link in the middle of a statement is
- * closed, and the server rolls back by itself.
+ * closed, and the server rolls back by itself: it is told to stop, as it looks
+ * for its client only now and then.
  */
 void
 change_end(struct change *c, const char *why, const char *reason,
@@ -293,10 +313,13 @@ change_end(struct change *c, const char *why, const char *reason,
 	if (c->reader != NULL)
 		query_abort(c->reader);
 	if (c->link == NULL || !link_is_idle(c->link)) {
+		if (c->link != NULL)
+			pool_stop(c->login->pool, c->link);
 		change_enter(c, CHANGE_ROLLED_BACK);
 		return;
 	}
 	change_enter(c, CHANGE_ENDING);
+	change_deadline(c, ENDING_MS);
 	b = batch_new();
 	batch_add(b, "ROLLBACK", 0, NULL);
 	link_run(c->link, b, rolled_back, c);
@@ -308,8 +331,11 @@ change_lost(void *arg, const struct err *e)
 	struct change *c = arg;
 
 	c->link = NULL;
-	if (c->state != CHANGE_HELD)
-		return; /* whoever runs or decides it is told by its batch */
+	/* A batch under way would have been told, and dropped the link; what
+	 * adds or reads is elsewhere now, and ends with the change.  Whoever
+	 * decides it looks at the link before each step. */
+	if (c->state != CHANGE_HELD && c->state != CHANGE_ADDING)
+		return;
 	log_warnx("%s: its link was lost: %s", c->id, e->text);
 	change_end(c, WHY_LOST, e->text, NULL);
 }

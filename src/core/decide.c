@@ -9,6 +9,7 @@
 #include "pg/session.h"
 
 #define RESOLVE_MS 500
+#define ANSWER_MS 10000 /* for an answer, beyond the server's own timeouts */
 
 /*
  * recheck   the transaction is as it was reviewed (writer)
@@ -42,14 +43,6 @@ finish(struct decision *d, bool ok, const char *code, const char *text)
 	change_told(done, arg, ok, code, text, json);
 }
 
-/* Not committed, and still held: nothing was sent. */
-static void
-stay(struct decision *d, const char *code, const char *text)
-{
-	change_hold(d->change);
-	finish(d, false, code, text);
-}
-
 /* The transaction ended under the decision, before COMMIT was sent. */
 static void
 ended(struct decision *d, const char *why, const char *reason)
@@ -72,6 +65,30 @@ lost(struct decision *d, struct link *l, const struct err *e)
 		pool_drop(c->login->pool, l);
 	}
 	ended(d, WHY_LOST, e->text);
+}
+
+/* Not committed, and still held where that may be: nothing was sent. */
+static void
+stay(struct decision *d, const char *code, const char *text)
+{
+	struct err e = ERR_INIT;
+
+	if (d->change->link == NULL) {
+		err_set(&e, ERR_DATABASE, "the link was lost");
+		lost(d, NULL, &e);
+	} else if (d->change->gate->stopping) {
+		ended(d, WHY_SHUTDOWN, text);
+	} else {
+		change_hold(d->change);
+		finish(d, false, code, text);
+	}
+}
+
+/* No answer to what is sent next would leave everybody waiting. */
+static void
+limit_waiting(struct change *c)
+{
+	change_deadline(c, c->gate->o->limits.write_timeout_ms + ANSWER_MS);
 }
 
 /* --- COMMIT
@@ -181,6 +198,8 @@ write_intent(struct decision *d)
 
 	json_object_set_new(rec, "operator", json_string(d->by));
 	json_object_set_new(rec, "uid", json_integer((json_int_t)d->uid));
+	snprintf(c->system, sizeof(c->system), "%s", f->system);
+	snprintf(c->timeline, sizeof(c->timeline), "%s", f->timeline);
 	json_object_set_new(rec, "system", json_string(f->system));
 	json_object_set_new(rec, "timeline", json_string(f->timeline));
 	json_object_set_new(rec, "started", json_string(f->started));
@@ -209,6 +228,7 @@ send_commit(struct decision *d)
 	free(c->decided_by);
 	c->decided_by = mem_strdup(d->by);
 	d->sent = true;
+	limit_waiting(c);
 	b = batch_new();
 	batch_add(b, "COMMIT", 0, NULL);
 	link_run(c->link, b, commit_answered, d);
@@ -337,8 +357,8 @@ decide_commit(struct change *c, const struct operator_peer *who,
 	d->done = done;
 	d->arg = arg;
 	c->decision = d;
-	event_del(c->expiry);
 	change_enter(c, CHANGE_COMMITTING);
+	limit_waiting(c);
 	batch_add_prepared(b, SESSION_COUNTS, 1, oids);
 	batch_add(b,
 	    "SELECT pg_catalog.pg_current_xact_id_if_assigned()"
@@ -402,6 +422,7 @@ settle(struct gate *g, const char *id, const char *status)
 {
 	struct change *c = doubted(g, id);
 	bool yes = strcmp(status, "committed") == 0;
+	json_t *rec;
 
 	if (c == NULL) {
 		settle_earlier(g, id, yes ? "committed" : "rolled_back",
@@ -412,8 +433,12 @@ settle(struct gate *g, const char *id, const char *status)
 		committed(c, "pg_xact_status");
 		return;
 	}
+	rec = outcome_record(c, "rolled_back");
+	json_object_set_new(rec, "why", json_string(WHY_LOST));
+	json_object_set_new(rec, "how", json_string("pg_xact_status"));
+	(void)gate_record(g, rec, true);
 	c->why = WHY_LOST;
-	(void)gate_record(g, outcome_record(c, "rolled_back"), true);
+	log_info("%s: rolled back (%s)", c->id, c->why);
 	change_enter(c, CHANGE_ROLLED_BACK);
 }
 
@@ -423,7 +448,7 @@ status_known(void *arg, struct link *l UNUSED, struct batch *b)
 	struct doubt *d = arg;
 	const char *status = NULL, *state;
 
-	d->gate->resolving = false;
+	d->gate->doubt = NULL;
 	if (!batch_is_lost(b) && batch_state(b, 0) == BATCH_OK)
 		status = batch_cell(b, 0, 0, 0);
 	state = batch_is_lost(b) ? "" : result_sqlstate(batch_result(b, 0));
@@ -453,7 +478,7 @@ ask_status(struct gate *g, struct pool *p, const char *id, const char *xid)
 
 	d->gate = g;
 	snprintf(d->id, sizeof(d->id), "%s", id);
-	g->resolving = true;
+	g->doubt = d;
 	batch_add(b, "SELECT pg_catalog.pg_xact_status($1::pg_catalog.xid8)", 1,
 	    values);
 	pool_ask(p, b, status_known, d);
@@ -476,10 +501,11 @@ resolve(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	size_t i;
 	json_t *intent;
 
-	if (g->resolving)
+	if (g->doubt != NULL)
 		return;
 	TAILQ_FOREACH (c, &g->changes, next)
-		if (c->state == CHANGE_IN_DOUBT && pool_is_up(c->login->pool)) {
+		if (c->state == CHANGE_IN_DOUBT && pool_is_up(c->login->pool) &&
+		    same_server(c->login->pool, c->system, c->timeline)) {
 			ask_status(g, c->login->pool, c->id, c->xid8);
 			return;
 		}
@@ -506,6 +532,6 @@ decide_resolve_soon(struct gate *g)
 		any = any || c->state == CHANGE_IN_DOUBT;
 	if (g->resolve == NULL)
 		g->resolve = evtimer_new(g->base, resolve, g);
-	if (any && !g->resolving)
+	if (any && g->doubt == NULL)
 		evtimer_add(g->resolve, &tv);
 }

@@ -274,6 +274,7 @@ gate_free(struct gate *g)
 	if (g->resolve != NULL)
 		event_free(g->resolve);
 	event_free(g->stop_event);
+	free(g->doubt);
 	journal_close(g->journal);
 	json_decref(g->ended);
 	json_decref(g->in_doubt);
@@ -389,6 +390,8 @@ gate_status(const struct gate *g)
 {
 	const struct limits *l = &g->o->limits;
 	json_t *j = gate_health(g), *logins = json_array();
+	json_int_t in_doubt = (json_int_t)json_array_size(g->in_doubt);
+	const struct change *c;
 	char since[CLOCK_ISO_SIZE];
 
 	clock_iso(since, g->started_wall);
@@ -401,8 +404,9 @@ gate_status(const struct gate *g)
 	json_object_set_new(j, "pending",
 	    json_integer((json_int_t)change_pending(g, NULL)));
 	json_object_set_new(j, "changes_max", json_integer(l->changes_max));
-	json_object_set_new(j, "in_doubt",
-	    json_integer((json_int_t)json_array_size(g->in_doubt)));
+	TAILQ_FOREACH (c, &g->changes, next)
+		in_doubt += c->state == CHANGE_IN_DOUBT;
+	json_object_set_new(j, "in_doubt", json_integer(in_doubt));
 	json_object_set_new(j, "journal_seq",
 	    json_integer((json_int_t)journal_seq(g->journal)));
 	json_object_set_new(j, "journal_low",

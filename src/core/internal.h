@@ -49,7 +49,7 @@ struct gate {
 	json_t *in_doubt; /* of earlier runs: array of intents */
 	struct event *sync;    /* lazily appended records */
 	struct event *resolve; /* changes in doubt: the next look */
-	bool resolving;
+	struct doubt *doubt; /* the one that is being asked for, or NULL */
 	bool stopping;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -127,6 +127,7 @@ struct change {
 	struct decision *decision; /* the verdict under way, or NULL */
 	/* the opening */
 	char xid8[24], snapshot[64], insert_lsn[24];
+	char system[24], timeline[12]; /* where COMMIT was sent */
 	/* what it did */
 	struct store *store;
 	struct change_table *tables;
@@ -158,6 +159,8 @@ struct change *change_find(struct gate *g, const char *id, const char *agent);
 void change_enter(struct change *c, enum change_state state);
 /* HELD: starts the time to live. */
 void change_hold(struct change *c);
+/* `expiry` fires after so long: what that means is the state's to say. */
+void change_deadline(struct change *c, int64_t ms);
 /* Ends a held change by ROLLBACK; journals it first. */
 void change_end(struct change *c, const char *why, const char *reason,
     const char *by);
@@ -198,6 +201,7 @@ void decide_resolve_soon(struct gate *g);
 
 /* core/recover.c */
 int recover(struct gate *g, struct err *e) MUST_CHECK;
+/* From a record that tells the status as its kind: what gate_ended gives. */
 void recover_note_end(struct gate *g, const json_t *rec);
 
 /* Parameters of a call as text; NULL members are SQL NULL. ERR_INPUT. */

@@ -24,6 +24,17 @@ text_of(const json_t *rec, const char *name)
 	return json_string_value(json_object_get(rec, name));
 }
 
+static const char *
+message_of(const char *status)
+{
+	if (strcmp(status, "committed") == 0)
+		return "Applied: the server confirmed the COMMIT.";
+	if (strcmp(status, "in_doubt") == 0)
+		return "Not known yet: the answer to COMMIT was lost and is "
+		       "being asked for. Do not send the change again.";
+	return "NOT applied. Drop whatever you believed because of it.";
+}
+
 /* The view that db_status gives of it. */
 void
 recover_note_end(struct gate *g, const json_t *rec)
@@ -41,11 +52,7 @@ recover_note_end(struct gate *g, const json_t *rec)
 		if (v != NULL)
 			json_object_set(j, names[i], v);
 	}
-	json_object_set_new(j, "message",
-	    json_string(
-		strcmp(kind, "committed") == 0
-		    ? "Applied: the server confirmed the COMMIT."
-		    : "NOT applied. Drop whatever you believed because of it."));
+	json_object_set_new(j, "message", json_string(message_of(kind)));
 	json_object_set_new(g->ended, id, j);
 	if (json_object_size(g->ended) > ENDED_MAX)
 		json_object_del(g->ended,
@@ -88,6 +95,18 @@ end_held(struct gate *g, const char *id, json_t *agent)
 	return gate_record(g, rec, true);
 }
 
+/* Until the server has been asked, this is the answer to whoever asks us. */
+static void
+note_doubt(struct gate *g, const json_t *intent)
+{
+	json_t *rec = json_pack("{s:s, s:O, s:O}", "kind", "in_doubt", "change",
+	    json_object_get(intent, "change"), "agent",
+	    json_object_get(intent, "agent"));
+
+	recover_note_end(g, rec);
+	json_decref(rec);
+}
+
 int
 recover(struct gate *g, struct err *e)
 {
@@ -101,6 +120,7 @@ recover(struct gate *g, struct err *e)
 		json_object_foreach (w.intents, id, v) {
 			json_object_del(w.held, id);
 			json_array_append(g->in_doubt, v);
+			note_doubt(g, v);
 			log_warnx("%s: COMMIT may have been sent before the "
 				  "restart; the server is asked",
 			    id);
