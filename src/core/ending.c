@@ -11,17 +11,17 @@
 void
 run_free(struct run *r)
 {
+	struct agent_logins *logins = r->agent->links;
+	struct catalog *catalog = logins->writer->catalog;
+
 	run_stop_watching(r);
 	run_pair_cancel(r);
 	if (r->parsing != NULL)
 		parser_cancel(r->parsing);
 	pool_cancel(r->ticket);
-	if (r->relation != NULL) {
-		struct agent_logins *l = r->agent->links;
-
-		catalog_forget(l->writer->catalog, r);
-		catalog_release(l->writer->catalog, r->relation);
-	}
+	catalog_forget(catalog, r);
+	if (r->relation != NULL)
+		catalog_release(catalog, r->relation);
 	event_free(r->tick);
 	facts_release(&r->facts);
 	capture_release(&r->plan);
@@ -84,30 +84,68 @@ undone(void *arg, struct link *l, struct batch *b)
 	run_answer(r);
 }
 
-/* An added statement that did not go through leaves the change as it was. */
 static void
-undo_added(struct run *r)
+send_undo(struct run *r)
 {
 	struct change *c = r->change;
 	const char *oids[] = { catalog_oids(c->login->catalog) };
-	struct batch *b;
+	struct batch *b = batch_new();
 
-	if (r->listed)
-		json_array_remove(c->statements,
-		    json_array_size(c->statements) - 1);
-	if (!r->executed) {
-		c->run = NULL;
-		store_fold_abort(c->store);
-		change_hold(c);
-		run_answer(r);
-		return;
-	}
-	b = batch_new();
 	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_s", 0, NULL);
 	batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
 	batch_add_prepared(b, SESSION_COUNTS, 1, oids);
 	r->in_batch = true;
 	link_run(c->link, b, undone, r);
+}
+
+static void
+quiet(void *arg, struct link *l UNUSED, struct batch *b UNUSED)
+{
+	send_undo(arg);
+}
+
+/* What was asked for on the control link before has been done: no late cancel
+ * hits what comes next. */
+static void
+wait_for_quiet(struct run *r)
+{
+	struct batch *b = batch_new();
+
+	batch_add(b, "SELECT 1", 0, NULL);
+	pool_ask(r->change->login->pool, b, quiet, r);
+}
+
+/* The change cannot be told apart from the statement any more. */
+static void
+end_with_change(struct run *r)
+{
+	struct change *c = r->change;
+
+	c->run = NULL;
+	text_addf(&r->reply.text, " (%s is rolled back)", c->id);
+	change_end(c, WHY_LOST,
+	    "the diff could not be kept after a statement was added", NULL);
+	run_answer(r);
+}
+
+/* An added statement that did not go through leaves the change as it was. */
+static void
+undo_added(struct run *r)
+{
+	struct change *c = r->change;
+
+	if (r->proved) {
+		end_with_change(r);
+	} else if (r->executed && r->cancelled) {
+		wait_for_quiet(r);
+	} else if (r->executed) {
+		send_undo(r);
+	} else {
+		c->run = NULL;
+		store_fold_abort(c->store);
+		change_hold(c);
+		run_answer(r);
+	}
 }
 
 void
@@ -220,7 +258,7 @@ run_abort(struct run *r)
 	struct change *c = r->change;
 
 	reply_reason(&r->reply, REASON_CHANGE_NOT_PENDING,
-	    "change %s was ended while the statement was being added", c->id);
+	    "change %s was ended while the statement was under way", c->id);
 	c->run = NULL;
 	run_stop_watching(r);
 	run_answer(r);

@@ -52,6 +52,9 @@ add_examination(struct run *r, struct batch *b)
 	const char *oids[] = { catalog_oids(r->change->login->catalog) };
 	char *count;
 
+	/* A function may have set what it liked, and COMMIT and the dead man
+	 * go by it. */
+	add_pins(r, b);
 	r->i_counts = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
 	r->i_lsn = batch_add(b, "SELECT pg_catalog.pg_current_wal_insert_lsn()",
 	    0, NULL);
@@ -280,8 +283,6 @@ look_at(struct run *r, const struct batch *b, struct err *e)
 {
 	size_t failed = batch_failed(b);
 
-	if (batch_is_lost(b))
-		return run_link_failed(r, batch_err(b), true);
 	if (r->row_err.code == ERR_LIMIT)
 		return run_refuse(r, REASON_DIFF_TOO_LARGE,
 		    "%s (diff_bytes_max)", r->row_err.text);
@@ -323,7 +324,7 @@ static bool
 is_worth_a_retry(const struct run *r, const struct batch *b)
 {
 	return !r->adding && !r->retried && !r->cancelled &&
-	       !batch_is_lost(b) && batch_failed(b) == r->i_statement &&
+	       batch_failed(b) == r->i_statement &&
 	       strcmp(result_sqlstate(batch_result(b, r->i_statement)),
 		   "40001") == 0;
 }
@@ -338,8 +339,8 @@ began_again(void *arg, struct link *l UNUSED, struct batch *b)
 		(void)run_link_failed(r, batch_err(b), true);
 		return;
 	}
-	if (run_execute(r) == RUN_GO)
-		run_go(r);
+	r->step--;
+	run_go(r); /* run_execute once more, if anybody still waits */
 }
 
 static void
@@ -364,13 +365,17 @@ executed(void *arg, struct link *l, struct batch *b)
 
 	r->in_batch = false;
 	run_stop_watching(r);
+	if (batch_is_lost(b)) {
+		(void)run_link_failed(r, batch_err(b), true);
+		return;
+	}
 	if (r->cancelled) {
 		(void)run_refuse(r, REASON_UNAVAILABLE,
 		    "the call was cancelled");
 		return;
 	}
 	/* The statement must have left the transaction as ours. */
-	if (!batch_is_lost(b) && batch_is_ok(b) &&
+	if (batch_is_ok(b) &&
 	    (link_transaction(l) != PQTRANS_INTRANS ||
 		link_check_pins(l, &e) == -1)) {
 		(void)run_refuse(r, REASON_UNAVAILABLE,

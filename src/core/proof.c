@@ -340,6 +340,7 @@ run_prove(struct run *r)
 		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
 					: REASON_UNAVAILABLE,
 		    "%s", e.text);
+	r->proved = true;
 	if (r->relation != NULL && r->relation->kind != 'v')
 		table_of(c, r->relation->name)->collateral = false;
 	for (size_t i = 0; i < r->counts.n; i++)

@@ -29,7 +29,7 @@ struct query {
 	struct ticket *ticket;
 	struct link *link;
 	struct event *begin;
-	bool in_batch, cancelled, full, stopped;
+	bool in_batch, running, cancelled, full;
 	struct reply reply;
 	size_t i_probe, i_statement;
 };
@@ -61,6 +61,7 @@ query_free(struct query *q)
 	if (q->parsing != NULL)
 		parser_cancel(q->parsing);
 	pool_cancel(q->ticket);
+	pool_forget(q->login->pool, q);
 	if (q->link != NULL && q->change == NULL)
 		pool_drop(q->login->pool, q->link);
 	catalog_forget(q->login->catalog, q);
@@ -161,10 +162,8 @@ row(void *arg, const PGresult *res)
 		return;
 	grid_columns(&q->grid, res, NULL, PQnfields(res));
 	q->full = !grid_row(&q->grid, res, NULL);
-	if (q->full && q->change == NULL) {
-		q->stopped = true;
+	if (q->full && q->change == NULL)
 		pool_stop(q->login->pool, q->link);
-	}
 }
 
 static void
@@ -231,12 +230,10 @@ make_batch(struct query *q)
 	q->i_statement =
 	    batch_add(b, q->sql, q->params.n, parameters_values(&q->params));
 	batch_rows(b, row, q);
-	batch_sync(b);
-	batch_add(b,
-	    q->change != NULL ? "ROLLBACK TO SAVEPOINT airlock_r" : "ROLLBACK",
-	    0, NULL);
-	if (q->change != NULL)
-		batch_add(b, "RELEASE SAVEPOINT airlock_r", 0, NULL);
+	if (q->change == NULL) {
+		batch_sync(b);
+		batch_add(b, "ROLLBACK", 0, NULL);
+	}
 	return b;
 }
 
@@ -287,15 +284,17 @@ typed(void *arg, const struct err *e UNUSED)
 	answer(arg);
 }
 
+/* What the statement gave, or its failure, is taken already. */
 static void
-done_reading(struct query *q, const struct batch *b)
+conclude(struct query *q)
 {
-	const PGresult *res = batch_result(b, q->i_statement);
 	uint32_t oids[64];
 	size_t n;
 
-	if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
-		grid_columns(&q->grid, res, NULL, PQnfields(res));
+	if (q->reply.text.len > 0) {
+		refuse(q);
+		return;
+	}
 	n = grid_unknown_types(&q->grid, q->login->catalog, oids, 64);
 	if (n > 0)
 		catalog_learn_types(q->login->catalog, oids, n, typed, q);
@@ -325,35 +324,95 @@ give_back(struct query *q, struct link *l)
 	}
 }
 
+/* The link is dead, and with it the change that was read. */
+static void
+batch_lost(struct query *q, struct link *l, const struct err *e)
+{
+	struct change *c = q->change;
+	struct err why = *e;
+
+	if (c != NULL) {
+		q->change = NULL;
+		c->reader = NULL;
+		q->link = c->link = NULL;
+		pool_drop(c->login->pool, l);
+		change_end(c, WHY_LOST, why.text, NULL);
+	}
+	link_lost(q, &why);
+}
+
+static void
+undone(void *arg, struct link *l, struct batch *b)
+{
+	struct query *q = arg;
+	struct change *c = q->change;
+
+	q->in_batch = false;
+	if (batch_is_lost(b)) {
+		batch_lost(q, l, batch_err(b));
+		return;
+	}
+	if (!batch_is_ok(b)) {
+		q->change = NULL;
+		c->reader = NULL;
+		q->link = NULL;
+		change_end(c, WHY_LOST,
+		    "the change could not be put back to what it was before it "
+		    "was read",
+		    NULL);
+	}
+	conclude(q);
+}
+
+static void
+undo(void *arg, struct link *l UNUSED, struct batch *answered UNUSED)
+{
+	struct query *q = arg;
+	struct batch *b = batch_new();
+
+	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_r", 0, NULL);
+	batch_add(b, "RELEASE SAVEPOINT airlock_r", 0, NULL);
+	link_run(q->link, b, undone, q);
+}
+
+/* After a cancel only when that has been done, so that it hits nothing else. */
+static void
+undo_when_quiet(struct query *q)
+{
+	struct batch *b;
+
+	q->in_batch = true;
+	if (!q->cancelled) {
+		undo(q, NULL, NULL);
+		return;
+	}
+	b = batch_new();
+	batch_add(b, "SELECT 1", 0, NULL);
+	pool_ask(q->login->pool, b, undo, q);
+}
+
 static void
 executed(void *arg, struct link *l, struct batch *b)
 {
 	struct query *q = arg;
+	const PGresult *res = batch_result(b, q->i_statement);
 	size_t failed = batch_failed(b);
-	struct change *c = q->change;
-	struct err why;
 
-	q->in_batch = false;
+	q->in_batch = q->running = false;
 	if (batch_is_lost(b)) {
-		why = *batch_err(b);
-		if (c != NULL) {
-			q->change = NULL;
-			c->reader = NULL;
-			q->link = c->link = NULL;
-			pool_drop(c->login->pool, l);
-			change_end(c, WHY_LOST, why.text, NULL);
-		}
-		link_lost(q, &why);
+		batch_lost(q, l, batch_err(b));
 		return;
 	}
-	give_back(q, l);
 	/* Being stopped because enough was read is not a failure. */
-	if (failed != (size_t)-1 && !(q->full && failed == q->i_statement)) {
+	if (failed != (size_t)-1 && !(q->full && failed == q->i_statement))
 		statement_failed(q, b, failed);
-		refuse(q);
-		return;
-	}
-	done_reading(q, b);
+	else if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
+		grid_columns(&q->grid, res, NULL, PQnfields(res));
+	give_back(q, l);
+	if (q->change != NULL)
+		undo_when_quiet(q);
+	else
+		conclude(q);
 }
 
 static void
@@ -364,7 +423,7 @@ run(struct query *q, struct link *l)
 	q->link = l;
 	q->grid.bytes_max = lim->result_bytes_max;
 	q->grid.cell_max = lim->cell_bytes_max;
-	q->in_batch = true;
+	q->in_batch = q->running = true;
 	link_run(l, make_batch(q), executed, q);
 }
 
@@ -470,11 +529,10 @@ cancel(struct call *call)
 				     offsetof(struct query, call));
 
 	q->cancelled = true;
-	if (q->in_batch) {
-		if (q->change == NULL)
-			pool_stop(q->login->pool, q->link);
+	if (q->running)
+		pool_stop(q->login->pool, q->link);
+	if (q->in_batch)
 		return;
-	}
 	leave_change(q);
 	query_free(q);
 }

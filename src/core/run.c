@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-static run_step parse, relate, rewrite_it, take_link, verify, release_it,
+static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify, release_it,
     learn_types, seal, record_it;
 
 /* The way of one write; each either goes on at once or waits to be told. */
@@ -17,6 +17,7 @@ static run_step *const steps[] = {
 	relate,      /* what the catalog says of the target */
 	rewrite_it,  /* the child splices RETURNING in, with proof */
 	take_link,   /* a change, and a link of its own */
+	know_catalogs,
 	run_execute, /* begin, statement, counters: one round trip */
 	verify,      /* the target is still what it was taken for */
 	run_pair,    /* before-images for ON CONFLICT */
@@ -58,6 +59,11 @@ cancel(struct call *call)
 	struct run *r =
 	    (struct run *)(void *)((char *)call - offsetof(struct run, call));
 
+	/* Too late: the change has it, and cannot be put back. */
+	if (r->adding && r->proved) {
+		r->done = NULL;
+		return;
+	}
 	r->cancelled = true;
 	if (r->in_batch && r->pair == NULL && r->change->link != NULL)
 		pool_stop(r->change->login->pool, r->change->link);
@@ -116,6 +122,14 @@ parse(struct run *r)
 	return RUN_WAIT;
 }
 
+/* Nothing that could be asked: a change that is added to stays as it was. */
+static enum run_next
+refuse_down(struct run *r, const struct err *e)
+{
+	return run_refuse(r, REASON_DATABASE_DOWN, "%s: %s",
+	    reasons[REASON_DATABASE_DOWN].meaning, e->text);
+}
+
 static void
 found(void *arg, struct relation *rel, const struct err *e)
 {
@@ -123,7 +137,7 @@ found(void *arg, struct relation *rel, const struct err *e)
 
 	r->relation = rel;
 	if (rel == NULL && e->code != ERR_GONE)
-		(void)run_link_failed(r, e, false);
+		(void)refuse_down(r, e);
 	else
 		run_go(r); /* one that is not there: the server says so best */
 }
@@ -211,12 +225,12 @@ take_link(struct run *r)
 {
 	const struct limits *l = &r->gate->o->limits;
 
-	if (r->adding)
-		return RUN_GO;
 	if (r->gate->stopping || journal_is_low(r->gate->journal))
 		return run_refuse(r, REASON_UNAVAILABLE,
 		    r->gate->stopping ? "Airlock is stopping"
 				      : "the disk of the journal is full");
+	if (r->adding)
+		return RUN_GO;
 	if (change_pending(r->gate, NULL) >= (size_t)l->changes_max ||
 	    change_pending(r->gate, r->agent) >= (size_t)l->agent_changes_max)
 		return run_refuse(r, REASON_TOO_MANY_CHANGES,
@@ -227,6 +241,34 @@ take_link(struct run *r)
 	r->change = change_new(r->gate, r->agent, r->intent);
 	r->change->run = r;
 	r->ticket = pool_get(r->change->login->pool, got_link, lost_first, r);
+	return RUN_WAIT;
+}
+
+static void
+asked(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct run *r = arg;
+
+	if (batch_is_lost(b))
+		(void)refuse_down(r, batch_err(b));
+	else
+		run_go(r);
+}
+
+/* On a fresh connection a question waits until the one about the catalogs has
+ * been asked too, and the next one until that is answered. */
+static enum run_next
+know_catalogs(struct run *r)
+{
+	struct login *login = r->change->login;
+	struct batch *b;
+
+	if (catalog_oids(login->catalog) != NULL || r->questions++ == 2)
+		return RUN_GO;
+	r->step--;
+	b = batch_new();
+	batch_add(b, "SELECT 1", 0, NULL);
+	pool_ask(login->pool, b, asked, r);
 	return RUN_WAIT;
 }
 
@@ -395,7 +437,10 @@ record_it(struct run *r)
 	log_info("%s: held for agent '%s', risk %s", c->id, c->agent->o->name,
 	    severity_name[c->risk]);
 	run_free(r);
-	change_told(done, arg, true, NULL, NULL, json);
+	if (done != NULL)
+		change_told(done, arg, true, NULL, NULL, json);
+	else
+		json_decref(json);
 	return RUN_OVER;
 }
 

@@ -22,6 +22,7 @@ struct run {
 	bool retried;          /* once, after a serialization failure */
 	bool cancelled;        /* nobody waits for the answer any more */
 	bool executed;         /* the statement was sent to the server */
+	bool proved;           /* the change tells of it: no way back */
 	bool listed;           /* the statement stands in change->statements */
 	struct reply reply;    /* the answer while a savepoint is undone */
 	outcome_done *done;
@@ -40,6 +41,7 @@ struct run {
 	struct parser_call *parsing;
 	struct ticket *ticket;
 	bool in_batch;
+	int questions; /* asked while waiting for the catalogs */
 	struct event
 	    *tick; /* next piece of sealing, or next look at blockers */
 	/* what came back */
