@@ -7,8 +7,9 @@ import { Operator } from './operator.mjs';
 export { release } from './cluster.mjs';
 
 // t: the test, whose end ends them all, daemon cleanly; setup: SQL as a
-// superuser; from: a database to copy; role, args, config: for airlockd.
-export async function world(t, { setup = '', from, role, args, kind, url, config, ...more } = {}) {
+// superuser; from: a database to copy; role, args, config: for airlockd;
+// name: the agent's, where there are several.
+export async function world(t, { setup = '', from, role, args, kind, name, url, config, ...more } = {}) {
 	const w = { cluster: more.cluster ?? await cluster() };
 	const agents = [];
 
@@ -31,7 +32,7 @@ export async function world(t, { setup = '', from, role, args, kind, url, config
 		agents.push(a);
 		return a;
 	};
-	w.agent = await w.connect();
+	w.agent = await w.connect({ name });
 	return w;
 }
 
