@@ -36,8 +36,7 @@ struct watcher {
 	void *arg;
 };
 
-/* --- making and finding ----------------------------------------------------
- */
+/* --- making and finding --- */
 
 static void
 new_id(struct gate *g, char id[CHANGE_ID_SIZE])
@@ -159,8 +158,7 @@ change_store(struct change *c)
 	return c->store;
 }
 
-/* --- states ------------------------------------------------------------------
- */
+/* --- states --- */
 
 static void
 watcher_free(struct watcher *w)

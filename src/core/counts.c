@@ -31,13 +31,12 @@ number(const char *s, uint64_t *out, struct err *e)
 	return 0;
 }
 
-/* Any lock that readers would wait for, or that DDL takes. */
+/* What TRUNCATE and most DDL take: readers would wait, and counters start
+ * anew. */
 static bool
 is_exclusive(const char *modes)
 {
-	return strstr(modes, "AccessExclusiveLock") != NULL ||
-	       strstr(modes, "ShareRowExclusiveLock") != NULL ||
-	       strstr(modes, "ShareUpdateExclusiveLock") != NULL;
+	return strstr(modes, "AccessExclusiveLock") != NULL;
 }
 
 static int

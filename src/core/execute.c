@@ -204,12 +204,17 @@ read_opening(struct run *r, const struct batch *b, struct err *e)
 {
 	struct change *c = r->change;
 	const char *xid = batch_cell(b, r->i_open, 0, 0);
+	const char *xid32 = batch_cell(b, r->i_open, 0, 1);
 	const char *snapshot = batch_cell(b, r->i_open, 0, 2);
+	const char *multixact = batch_cell(b, r->i_open, 0, 3);
 
-	if (xid == NULL || snapshot == NULL)
+	if (xid == NULL || xid32 == NULL || snapshot == NULL ||
+	    multixact == NULL)
 		return err_set(e, ERR_DATABASE,
 		    "the server did not tell the transaction's id");
 	if (text_copy(c->xid8, sizeof(c->xid8), xid, e) == -1 ||
+	    text_copy(c->xid, sizeof(c->xid), xid32, e) == -1 ||
+	    text_copy(c->multixact, sizeof(c->multixact), multixact, e) == -1 ||
 	    text_copy(c->snapshot, sizeof(c->snapshot), snapshot, e) == -1)
 		return -1;
 	/* It goes into SQL, where no parameter may stand. */
@@ -375,9 +380,8 @@ executed(void *arg, struct link *l, struct batch *b)
 		return;
 	}
 	/* The statement must have left the transaction as ours. */
-	if (batch_is_ok(b) &&
-	    (link_transaction(l) != PQTRANS_INTRANS ||
-		link_check_pins(l, &e) == -1)) {
+	if (batch_is_ok(b) && (link_transaction(l) != PQTRANS_INTRANS ||
+				  link_check_pins(l, &e) == -1)) {
 		(void)run_refuse(r, REASON_UNAVAILABLE,
 		    "the session is not as it was left%s%s",
 		    e.code != ERR_NONE ? ": " : "", e.text);
@@ -420,9 +424,6 @@ run_execute(struct run *r)
 	struct timeval tv = { 0, LOOK_MS * 1000 };
 	struct err e = ERR_INIT;
 
-	if (catalog_oids(r->change->login->catalog) == NULL)
-		return run_refuse(r, REASON_DATABASE_DOWN,
-		    "the database's catalogs are not read yet");
 	if (prepare_store(r, &e) == -1)
 		return run_refuse(r,
 		    e.code == ERR_LIMIT ? REASON_CHANGE_TOO_LARGE

@@ -17,8 +17,7 @@
 #define SYNC_MS 1000
 #define ROW_BYTES_MAX ((size_t)64 << 20)
 
-/* --- logins ------------------------------------------------------------------
- */
+/* --- logins --- */
 
 static void
 login_changed(void *arg, struct pool *p UNUSED, const struct err *e)

@@ -49,7 +49,7 @@ struct gate {
 	json_t *in_doubt; /* of earlier runs: array of intents */
 	struct event *sync;    /* lazily appended records */
 	struct event *resolve; /* changes in doubt: the next look */
-	struct doubt *doubt; /* the one that is being asked for, or NULL */
+	struct doubt *doubt;   /* the one that is being asked for, or NULL */
 	bool stopping;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -89,7 +89,9 @@ extern const char *const change_status[CHANGE_NSTATES];
 struct change_table {
 	char *name;
 	bool collateral, complete;
-	bool exact; /* counts come from the store; else from the counters */
+	bool swept;  /* by the statement under way */
+	bool opaque; /* its rows cannot be had by any way */
+	bool exact;  /* counts come from the store; else from the counters */
 	uint64_t n[IMAGE_NOPS];
 	uint64_t unchanged;
 	uint64_t counted[IMAGE_NOPS];    /* by the server, all statements */
@@ -126,7 +128,7 @@ struct change {
 	struct query *reader; /* a read inside it under way, or NULL */
 	struct decision *decision; /* the verdict under way, or NULL */
 	/* the opening */
-	char xid8[24], snapshot[64], insert_lsn[24];
+	char xid8[24], xid[16], multixact[16], snapshot[64], insert_lsn[24];
 	char system[24], timeline[12]; /* where COMMIT was sent */
 	/* what it did */
 	struct store *store;
@@ -137,6 +139,7 @@ struct change {
 	struct verdict verdict; /* asked, and of what was measured */
 	json_t *effects;        /* [{"code","text"}] */
 	bool complete, hidden_ddl;
+	const char *why_incomplete; /* a constant, or NULL */
 	char deferred[300]; /* the deferred constraint that fails, or "" */
 	enum severity risk;
 	char digest[DIGEST_HEX_SIZE];

@@ -36,6 +36,7 @@ limits_init(struct limits *l)
 		.param_bytes_max = MIB,
 		.params_max = 1000,
 		.diff_bytes_max = 4 * GIB,
+		.sweep_limit = GIB,
 		.fold_rows_max = 200000,
 		.count_rows_max = 10000,
 		.statement_bytes_max = 64 * KIB,

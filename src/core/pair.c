@@ -84,7 +84,7 @@ take_row(struct pair *p, size_t i, const struct batch *b, size_t step,
 	struct run *r = p->run;
 	struct value *v = &p->values[i * p->ncols];
 	const PGresult *res = batch_result(b, step);
-	struct image im = { .table = r->relation->name,
+	struct image im = { .table = r->relation->table,
 		.op = IMAGE_INSERT,
 		.ncols = p->ncols,
 		.names = r->plan.names,

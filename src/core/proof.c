@@ -7,8 +7,7 @@
 #include "base/text.h"
 #include "core/run.h"
 
-/* --- tables ----------------------------------------------------------------
- */
+/* --- tables --- */
 
 static struct change_table *
 table_of(struct change *c, const char *name)
@@ -34,7 +33,7 @@ is_target(const struct run *r, const struct count_row *row)
 	return r->relation != NULL &&
 	       (row->oid == r->relation->oid ||
 		   (row->root != NULL &&
-		       strcmp(row->root, r->relation->name) == 0));
+		       strcmp(row->root, r->relation->table) == 0));
 }
 
 /* "schema.name" as quote_ident writes it, against a name from the tree. */
@@ -78,22 +77,19 @@ is_named(const struct run *r, const struct count_row *row)
 	return false;
 }
 
+/* A partition is shown as part of its topmost table. */
 static struct change_table *
 table_for(struct run *r, const struct count_row *row)
 {
-	bool target = is_target(r, row);
-	struct change_table *t = table_of(r->change,
-	    target                                  ? r->relation->name
-	    : row->root != NULL && is_named(r, row) ? row->root
-						    : row->name);
+	struct change_table *t =
+	    table_of(r->change, row->root != NULL ? row->root : row->name);
 
 	if (is_named(r, row))
 		t->collateral = false;
 	return t;
 }
 
-/* --- one counter row ---------------------------------------------------------
- */
+/* --- one counter row --- */
 
 static const struct leaf *
 leaf_find(const struct run *r, uint32_t oid)
@@ -141,10 +137,18 @@ out:
 }
 
 static void
-spoil(struct change *c, struct change_table *t)
+spoil(struct change_table *t)
 {
 	t->complete = t->exact = false;
-	c->complete = false;
+}
+
+/* No search can help. */
+static void
+spoil_for_good(struct change *c, struct change_table *t, const char *why)
+{
+	spoil(t);
+	t->opaque = true;
+	c->why_incomplete = why;
 }
 
 static void
@@ -162,9 +166,13 @@ prove_table(struct run *r, const struct count_row *row)
 	for (int i = 0; i < IMAGE_NOPS; i++)
 		t->counted[i] += delta[i];
 	agrees = leaf != NULL && memcmp(leaf->n, delta, sizeof(delta)) == 0;
-	if (!agrees || row->exclusive || row->persistence == 't' ||
-	    r->plan.path == CAPTURE_PLAIN)
-		spoil(r->change, t);
+	if (row->exclusive)
+		spoil_for_good(r->change, t,
+		    "a table was emptied, altered or locked whole");
+	else if (row->persistence == 't')
+		spoil_for_good(r->change, t, "a temporary table was written");
+	else if (!agrees || r->plan.path == CAPTURE_PLAIN)
+		spoil(t);
 }
 
 static void
@@ -191,7 +199,8 @@ prove_row(struct run *r, const struct count_row *row)
 		add_effect(c, "FOREIGN_TABLE",
 		    "is written on another server; no row of it can be shown",
 		    row->name);
-		spoil(c, table_for(r, row));
+		spoil_for_good(c, table_for(r, row),
+		    "a foreign table was written");
 		verdict_add(&c->asked, REASON_OUTSIDE_EFFECT, -1,
 		    "%.128s is a foreign table", row->name);
 		break;
@@ -206,8 +215,7 @@ prove_leaves(struct run *r)
 {
 	for (size_t i = 0; i < r->nleaves; i++)
 		if (counts_find(&r->counts, r->leaves[i].oid) == NULL)
-			spoil(r->change,
-			    table_of(r->change, r->relation->name));
+			spoil(table_of(r->change, r->relation->table));
 }
 
 /* --- sizes
@@ -216,10 +224,11 @@ prove_leaves(struct run *r)
 static void
 size_up(struct run *r, struct change_table *t)
 {
-	int64_t net =
-	    (int64_t)(t->counted[IMAGE_INSERT] - t->counted[IMAGE_DELETE]);
+	int64_t net = (int64_t)(t->n[IMAGE_INSERT] - t->n[IMAGE_DELETE]);
 	bool first = t->rows_before == -1 && t->rows_after == -1;
 
+	if (strcmp(r->relation->name, t->name) != 0)
+		return; /* one partition says little of the whole */
 	if (r->rows_now >= 0) {
 		t->rows_after = r->rows_now;
 		t->rows_before = t->complete ? r->rows_now - net : -1;
@@ -253,21 +262,24 @@ count_up(struct change *c)
 	}
 }
 
-/* Rows that a fold found back at their first text are unchanged too. */
+/* Rows that a fold found back at their first text are unchanged too; a search
+ * has counted all of its table's anew. */
 static void
-count_unchanged(struct run *r, uint64_t before)
+count_unchanged(struct run *r)
 {
 	const struct store_count *v = NULL;
 	size_t n = store_counts(r->change->store, &v);
 	struct change_table *t;
 
-	if (r->relation == NULL)
+	if (r->relation == NULL || r->relation->kind == 'v')
 		return;
-	t = table_of(r->change, r->relation->name);
+	t = table_of(r->change, r->relation->table);
+	if (!t->exact || t->swept)
+		return;
 	t->unchanged += r->unchanged;
 	for (size_t k = 0; k < n; k++)
 		if (strcmp(v[k].table, t->name) == 0)
-			t->unchanged += v[k].unchanged - before;
+			t->unchanged += v[k].unchanged - r->fold_unchanged;
 }
 
 static uint64_t
@@ -277,7 +289,7 @@ fold_unchanged(const struct run *r)
 	size_t n = store_counts(r->change->store, &v);
 
 	for (size_t k = 0; r->relation != NULL && k < n; k++)
-		if (strcmp(v[k].table, r->relation->name) == 0)
+		if (strcmp(v[k].table, r->relation->table) == 0)
 			return v[k].unchanged;
 	return 0;
 }
@@ -306,11 +318,11 @@ judge(struct run *r)
 	if (*r->deferred != '\0')
 		verdict_add(&c->verdict, REASON_DEFERRED_FAILURE, -1,
 		    "COMMIT would be refused: %s", r->deferred);
-	if (!c->complete && r->plan.why != NULL)
+	if (!c->complete && c->why_incomplete != NULL)
 		verdict_add(&c->verdict, REASON_INCOMPLETE, -1,
 		    "rows that changed are not all shown: %s; the counts are "
 		    "the server's own",
-		    r->plan.why);
+		    c->why_incomplete);
 	verdict_effect(&r->facts, &x, &c->verdict);
 	c->risk = verdict_risk(&c->verdict);
 	free(v);
@@ -332,31 +344,43 @@ enum run_next
 run_prove(struct run *r)
 {
 	struct change *c = r->change;
-	uint64_t before = fold_unchanged(r);
 	struct err e = ERR_INIT;
 
+	r->fold_unchanged = fold_unchanged(r);
 	if (r->adding && store_fold_end(c->store, &e) == -1)
 		return run_refuse(r,
 		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
 					: REASON_UNAVAILABLE,
 		    "%s", e.text);
 	r->proved = true;
+	c->why_incomplete = NULL;
 	if (r->relation != NULL && r->relation->kind != 'v')
-		table_of(c, r->relation->name)->collateral = false;
+		table_of(c, r->relation->table)->collateral = false;
 	for (size_t i = 0; i < r->counts.n; i++)
 		prove_row(r, &r->counts.v[i]);
 	prove_leaves(r);
-	if (c->hidden_ddl)
-		c->complete = false;
 	if (store_rows(c->store) > 0 && forget_unproved(c, &e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	counts_release(&c->counts);
 	c->counts = r->counts;
 	memset(&r->counts, 0, sizeof(r->counts));
+	for (size_t i = 0; i < c->ntables; i++)
+		c->tables[i].swept = false;
+	return RUN_GO;
+}
+
+enum run_next
+run_judge(struct run *r)
+{
+	struct change *c = r->change;
+
 	count_up(c);
-	count_unchanged(r, before);
+	count_unchanged(r);
+	c->complete = !c->hidden_ddl;
+	for (size_t i = 0; i < c->ntables; i++)
+		c->complete = c->complete && c->tables[i].complete;
 	if (r->relation != NULL && r->relation->kind != 'v')
-		size_up(r, table_of(c, r->relation->name));
+		size_up(r, table_of(c, r->relation->table));
 	memcpy(c->deferred, r->deferred, sizeof(c->deferred));
 	memcpy(c->insert_lsn, r->insert_lsn, sizeof(c->insert_lsn));
 	judge(r);

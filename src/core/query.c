@@ -148,8 +148,7 @@ answer(struct query *q)
 		json_decref(json);
 }
 
-/* --- the batch ---------------------------------------------------------------
- */
+/* --- the batch --- */
 
 /* One row above the cap tells that there are more; then the server need not go
  * on, and what still comes is let go. */

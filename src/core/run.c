@@ -8,20 +8,22 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify, release_it,
-    learn_types, seal, record_it;
+static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify,
+    release_it, learn_types, seal, record_it;
 
 /* The way of one write; each either goes on at once or waits to be told. */
 static run_step *const steps[] = {
-	parse,       /* the child reads the text: facts, refusals */
-	relate,      /* what the catalog says of the target */
-	rewrite_it,  /* the child splices RETURNING in, with proof */
-	take_link,   /* a change, and a link of its own */
+	parse,      /* the child reads the text: facts, refusals */
+	relate,     /* what the catalog says of the target */
+	rewrite_it, /* the child splices RETURNING in, with proof */
+	take_link,  /* a change, and a link of its own */
 	know_catalogs,
 	run_execute, /* begin, statement, counters: one round trip */
 	verify,      /* the target is still what it was taken for */
 	run_pair,    /* before-images for ON CONFLICT */
 	run_prove,   /* counters against images */
+	run_sweep,   /* rows of the tables where they disagree */
+	run_judge,   /* what it all amounts to */
 	release_it,  /* an added statement's savepoint */
 	learn_types, /* names of types in the agent's own RETURNING */
 	seal,        /* the digest */
@@ -182,7 +184,7 @@ static bool
 was_touched(const struct run *r)
 {
 	for (size_t i = 0; r->adding && i < r->change->ntables; i++)
-		if (strcmp(r->change->tables[i].name, r->relation->name) == 0)
+		if (strcmp(r->change->tables[i].name, r->relation->table) == 0)
 			return true;
 	return false;
 }

@@ -46,11 +46,12 @@ struct run {
 	    *tick; /* next piece of sealing, or next look at blockers */
 	/* what came back */
 	struct grid returned;
+	struct sweep *sweep; /* rows are being found by transaction id */
 	struct pair *pair;   /* the observer is being asked */
 	struct spool *spool; /* CAPTURE_CONFLICT: rows that wait for pairing */
 	struct leaf *leaves; /* sorted by oid */
 	size_t nleaves, last_leaf;
-	uint64_t unchanged;
+	uint64_t unchanged, fold_unchanged;
 	struct err row_err; /* the first row that could not be taken */
 	struct counts counts;
 	int64_t rows_now; /* of the target, -1 unknown, -2 more than counted */
@@ -87,8 +88,14 @@ int run_take_image(struct run *r, const struct image *im,
 /* core/pair.c: before-images for ON CONFLICT. */
 run_step run_pair;
 void run_pair_cancel(struct run *r);
-/* core/proof.c: counters against images; fills the change. */
+/* core/proof.c: counters against images; tables that disagree are incomplete.
+ */
 run_step run_prove;
+/* core/sweep.c: finds the rows of tables that are not proved, both ways. */
+run_step run_sweep;
+void run_sweep_cancel(struct run *r);
+/* core/proof.c: what the change amounts to, and its risk. */
+run_step run_judge;
 /* core/execute.c: the batch that runs the statement. */
 run_step run_execute;
 void run_stop_watching(struct run *r);

@@ -101,8 +101,7 @@ change_header(const struct change *c)
 	return j;
 }
 
-/* --- the agent's view ------------------------------------------------------
- */
+/* --- the agent's view --- */
 
 struct sampling {
 	const struct limits *l;

@@ -246,7 +246,7 @@ capture_image(struct capture *c, const PGresult *res, struct image *out,
     struct err *e)
 {
 	memset(out, 0, sizeof(*out));
-	out->table = c->relation->name;
+	out->table = c->relation->table;
 	out->op = c->kind == STMT_INSERT   ? IMAGE_INSERT
 	          : c->kind == STMT_DELETE ? IMAGE_DELETE
 	                                   : IMAGE_UPDATE;

@@ -91,6 +91,8 @@ const struct config_key config_keys[] = {
 	    "parameters of a call")
 	K("diff_bytes_max", type_uint64, L(diff_bytes_max), "4G", MB, 1024 * GB, true,
 	    "the row images of one change, on the disk")
+	K("sweep_limit", type_uint64, L(sweep_limit), "1G", 0, 1024 * GB, true,
+	    "tables up to this size are searched for rows that a trigger or cascade changed")
 	K("fold_rows_max", type_uint64, L(fold_rows_max), "200000", 1, 100000000, true,
 	    "changed rows up to which a change may be added to")
 	/* the parser child */

@@ -44,8 +44,7 @@ typedef struct call *tool_start(struct gate *g, struct agent *a,
 static tool_start start_schema, start_query, start_execute, start_status,
     start_withdraw;
 
-/* --- definitions ------------------------------------------------------------
- */
+/* --- definitions --- */
 
 enum argument {
 	ARG_SQL,

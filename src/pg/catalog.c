@@ -42,7 +42,13 @@ static const char relation_sql[] =
     "  AND NOT t.tgisinternal AND t.tgenabled <> 'D'"
     "  AND (t.tgtype & 66) <> 0 AND (t.tgtype & 16) <> 0),"
     " EXISTS (SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid"
-    "  AND i.indisprimary), " FINGERPRINT " "
+    "  AND i.indisprimary), " FINGERPRINT ","
+    " CASE WHEN c.relispartition THEN"
+    "  (SELECT pg_catalog.quote_ident(rn.nspname) || '.' ||"
+    "    pg_catalog.quote_ident(rc.relname)"
+    "   FROM pg_catalog.pg_class rc"
+    "   JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace"
+    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)) END "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.oid = pg_catalog.to_regclass($1)";
@@ -136,6 +142,7 @@ entry_free(struct entry *n)
 	}
 	free(n->r.columns);
 	free(n->r.name);
+	free(n->r.table);
 	free(n->r.fingerprint);
 	free(n->key);
 	free(n);
@@ -209,6 +216,8 @@ read_relation(const struct batch *b, const char *key)
 	r->before_update_trigger = yes(b, 10);
 	r->has_primary_key = yes(b, 11);
 	r->fingerprint = copy(b, 0, 0, 12);
+	r->table = batch_cell(b, 0, 0, 13) != NULL ? copy(b, 0, 0, 13)
+	                                           : mem_strdup(r->name);
 	r->ncolumns = (size_t)batch_ntuples(b, 1);
 	r->columns = mem_array(r->ncolumns, sizeof(*r->columns));
 	for (size_t i = 0; i < r->ncolumns; i++) {
@@ -305,20 +314,32 @@ catalog_cached(struct catalog *c, const char *schema, const char *name)
 	return &n->r;
 }
 
+static void
+look_up(struct catalog *c, char *key, catalog_found *found, void *arg)
+{
+	struct asker *a = asker_new(c, arg);
+	struct batch *b = batch_new();
+	const char *values[] = { key };
+
+	a->key = key;
+	a->found = found;
+	batch_add(b, relation_sql, 1, values);
+	batch_add(b, columns_sql, 1, values);
+	pool_ask(c->pool, b, looked_up, a);
+}
+
 void
 catalog_relation(struct catalog *c, const char *schema, const char *name,
     catalog_found *found, void *arg)
 {
-	struct asker *a = asker_new(c, arg);
-	struct batch *b = batch_new();
-	const char *values[1];
+	look_up(c, key_of(schema, name), found, arg);
+}
 
-	a->key = key_of(schema, name);
-	a->found = found;
-	values[0] = a->key;
-	batch_add(b, relation_sql, 1, values);
-	batch_add(b, columns_sql, 1, values);
-	pool_ask(c->pool, b, looked_up, a);
+void
+catalog_named(struct catalog *c, const char *quoted, catalog_found *found,
+    void *arg)
+{
+	look_up(c, mem_strdup(quoted), found, arg);
 }
 
 void

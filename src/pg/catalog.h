@@ -20,6 +20,7 @@ struct column {
 struct relation {
 	uint32_t oid;
 	char *name;       /* "schema.name", each quoted where it must be */
+	char *table;      /* the same; of a partition, its topmost table's */
 	char kind;        /* relkind */
 	char persistence; /* relpersistence */
 	double estimate;  /* reltuples, -1 never counted */
@@ -46,6 +47,9 @@ void catalog_free(struct catalog *c);
 struct relation *catalog_cached(struct catalog *c, const char *schema,
     const char *name);
 typedef void catalog_found(void *arg, struct relation *r, const struct err *e);
+/* By a name that is quoted already, as `name` is. */
+void catalog_named(struct catalog *c, const char *quoted, catalog_found *found,
+    void *arg);
 void catalog_relation(struct catalog *c, const char *schema, const char *name,
     catalog_found *found, void *arg);
 void catalog_release(struct catalog *c, struct relation *r);

@@ -48,7 +48,8 @@ bool session_can_clean(const struct link *l);
 /* Transaction id (64 bit), its 32-bit form, exported snapshot, next multixact.
  */
 #define SESSION_OPEN "airlock_open"
-/* Relations that the transaction wrote; $1: oids of the system catalogs.
+/* Relations that the transaction wrote; $1: oids of the system catalogs (NULL:
+ * looked up).
  * Columns as enum session_count. */
 #define SESSION_COUNTS "airlock_counts"
 enum session_count {

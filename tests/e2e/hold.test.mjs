@@ -125,20 +125,21 @@ test('ON CONFLICT of more rows than one question holds', async t => {
 	assert.equal(r.risk, 'high');
 });
 
-test('ON CONFLICT whose pairing is not certain is incomplete', async t => {
+test('ON CONFLICT whose pairing by key is not certain is searched for', async t => {
 	const w = await world(t, { setup: `${SHOP} CREATE TABLE n(a int UNIQUE, b int); INSERT INTO n VALUES (1, 1);` });
-	for (const sql of ['INSERT INTO t VALUES (1, 1, \'\') ON CONFLICT (id) DO UPDATE SET id = 99',
-		'INSERT INTO n VALUES (1, 2) ON CONFLICT (a) DO UPDATE SET b = 3']) {
-		const { json, text } = await w.agent.execute(sql);
-		assert.ok(json, text);
-		assert.equal(json.complete, false, sql);
-		assert.equal(json.tables[0].updated, 1, sql);
-		assert.ok(json.reasons.some(x => x.code === 'INCOMPLETE'));
-	}
+	const moved = await w.agent.execute('INSERT INTO t VALUES (1, 1, \'\') ON CONFLICT (id) DO UPDATE SET id = 99');
+	assert.equal(moved.json.complete, true, moved.text);
+	const { rows } = await w.operator.show(moved.json.change_id);
+	assert.deepEqual(rows.map(brief).sort(), [
+		['delete', { id: '1' }, { id: '1', a: '1', b: 'text 1' }, null],
+		['insert', { id: '99' }, null, { id: '99', a: '1', b: 'text 1' }]]);
+	const keyless = await w.agent.execute('INSERT INTO n VALUES (1, 2) ON CONFLICT (a) DO UPDATE SET b = 3');
+	assert.equal(keyless.json.complete, true, keyless.text);
+	assert.deepEqual(counts(keyless.json.tables[0]), [1, 0, 1, 0]);
 });
 
-test('what cascades and triggers do elsewhere is named with its counts', async t => {
-	const { r } = await hold(t, `
+test('what cascades and triggers do elsewhere is in the diff', async t => {
+	const { r, rows } = await hold(t, `
 		CREATE TABLE par(id int PRIMARY KEY);
 		CREATE TABLE kid(id int PRIMARY KEY, p int REFERENCES par ON DELETE CASCADE);
 		CREATE TABLE log(n int);
@@ -146,24 +147,49 @@ test('what cascades and triggers do elsewhere is named with its counts', async t
 		CREATE TRIGGER tr AFTER DELETE ON kid FOR EACH ROW EXECUTE FUNCTION f();
 		INSERT INTO par VALUES (1), (2); INSERT INTO kid VALUES (10, 1), (11, 1), (12, 2);`,
 	'DELETE FROM par WHERE id = 1');
-	assert.equal(r.complete, false);
+	assert.equal(r.complete, true);
 	assert.equal(r.risk, 'high');
 	assert.deepEqual(counts(table(r, 'public.par')), [0, 0, 1, 0]);
-	assert.equal(table(r, 'public.par').complete, true);
 	assert.deepEqual([table(r, 'public.kid').deleted, table(r, 'public.kid').collateral], [2, true]);
-	assert.deepEqual([table(r, 'public.log').inserted, table(r, 'public.log').complete], [4, false]);
+	assert.deepEqual([table(r, 'public.log').inserted, table(r, 'public.log').complete], [4, true]);
+	assert.deepEqual(rows.filter(x => x.table === 'public.kid').map(brief), [
+		['delete', { id: '10' }, { id: '10', p: '1' }, null], ['delete', { id: '11' }, { id: '11', p: '1' }, null]]);
+	assert.deepEqual(rows.filter(x => x.table === 'public.log').map(x => x.after.n).sort(), ['1', '1', '2', '2']);
 	assert.ok(r.reasons.some(x => x.code === 'COLLATERAL_DELETE'));
 });
 
-test('a row that a trigger writes again is never shown as RETURNING had it', async t => {
+test('a row that a trigger writes again is shown as it was stored', async t => {
 	const { r, rows } = await hold(t, `${SHOP}
 		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.a = 7 THEN UPDATE t SET a = 8 WHERE id = NEW.id; END IF; RETURN NULL; END $$;
 		CREATE TRIGGER tr AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();`,
 	'UPDATE t SET a = 7 WHERE id = 1');
-	assert.equal(r.complete, false);
-	assert.deepEqual(rows, []);
-	assert.equal(r.tables[0].updated, 2);
+	assert.equal(r.complete, true);
+	assert.deepEqual(rows.map(brief), [['update', { id: '1' },
+		{ id: '1', a: '1', b: 'text 1' }, { id: '1', a: '8', b: 'text 1' }]]);
+	assert.deepEqual(counts(r.tables[0]), [0, 1, 0, 0]);
+});
+
+test('a table above sweep_limit, or emptied whole, is incomplete by its counts', async t => {
+	const w = await world(t, {
+		setup: `${SHOP} CREATE TABLE log(n int);
+			CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES (1), (2); RETURN NULL; END $$;
+			CREATE TRIGGER tr AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();
+			CREATE TABLE gone(n int); INSERT INTO gone VALUES (1);
+			CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN TRUNCATE gone; RETURN NULL; END $$;
+			CREATE TRIGGER tr2 AFTER DELETE ON t FOR EACH STATEMENT EXECUTE FUNCTION g();
+			INSERT INTO log SELECT 1 FROM generate_series(1, 10000);`,
+		config: '[airlock]\nsweep_limit = 64K\n',
+	});
+	const large = await w.agent.execute('UPDATE t SET a = 0 WHERE id = 1');
+	assert.equal(large.json.complete, false, large.text);
+	assert.equal(large.json.risk, 'high');
+	assert.equal(table(large.json, 'public.t').complete, true);
+	assert.deepEqual([table(large.json, 'public.log').inserted, table(large.json, 'public.log').complete], [2, false]);
+	assert.match(large.json.reasons.find(x => x.code === 'INCOMPLETE').text, /sweep_limit/);
+	const emptied = await w.agent.execute('DELETE FROM t WHERE id = 2');
+	assert.equal(emptied.json.complete, false, emptied.text);
+	assert.equal(table(emptied.json, 'public.gone').complete, false);
 });
 
 test('DDL hidden in a function shows', async t => {
@@ -184,7 +210,7 @@ test('BEFORE triggers that change or suppress rows show what was stored', async 
 	assert.deepEqual(rows.map(x => [x.key.id, x.after]), [['1', { id: '1', a: '0', b: 'stamped' }]]);
 });
 
-test('other shapes are held with counts, and say that rows are missing', async t => {
+test('other shapes give their rows too', async t => {
 	const w = await world(t, {
 		setup: `${SHOP} CREATE VIEW v AS SELECT * FROM t; CREATE TABLE rl(id int, o text);
 			INSERT INTO rl VALUES (1, 'app'), (2, 'x'); ALTER TABLE rl ENABLE ROW LEVEL SECURITY;
@@ -196,14 +222,17 @@ test('other shapes are held with counts, and say that rows are missing', async t
 		['UPDATE v SET a = 0 WHERE id = 1', 'public.t', 1],
 		['WITH u AS (UPDATE t SET a = 1 WHERE id IN (8, 9) RETURNING 1) SELECT count(*) FROM u', 'public.t', 2],
 		['MERGE INTO t USING (VALUES (10)) s(i) ON t.id = s.i WHEN MATCHED THEN UPDATE SET a = 5', 'public.t', 1],
-		['UPDATE rl SET o = o', 'public.rl', 1],
-		['UPDATE base SET id = 2', 'public.child', 1],
+		['DELETE FROM rl', 'public.rl', 1],
+		['UPDATE rl SET o = o', 'public.rl', 0],
+		['UPDATE base SET id = 2 WHERE id = 1', 'public.child', 1],
 	]) {
 		const { json, text } = await w.agent.execute(sql);
 		assert.ok(json, text);
-		assert.equal(table(json, name)?.updated, n, `${sql}: ${text}`);
-		assert.equal(json.complete, false, sql);
-		assert.equal(json.risk, 'high', sql);
+		assert.equal(table(json, name).updated + table(json, name).deleted, n, `${sql}: ${text}`);
+		assert.equal(json.complete, true, `${sql}: ${text}`);
+		const { rows } = await w.operator.show(json.change_id);
+		assert.ok(rows.filter(x => x.table === name).length >= n, sql);
+		await w.operator.rollback(json.change_id);
 	}
 	const nothing = await w.agent.execute('UPDATE v SET a = 0 WHERE id = -1');
 	assert.equal(nothing.json.complete, true, 'counters that did not move prove it');

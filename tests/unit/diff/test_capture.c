@@ -24,7 +24,7 @@ static struct relation
 plain(void)
 {
 	return (struct relation){ .oid = 5,
-		.name = name,
+		.name = name, .table = name,
 		.kind = 'r',
 		.persistence = 'p',
 		.heap = true,

@@ -1,0 +1,541 @@
+/* sweep: rows of a table by transaction id: new ones in the writer, old ones in
+ * the observer's frozen snapshot, each side checked against the other */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/sweep.h"
+
+static sweep_answer ready, checked, after_read, before_read, closed;
+
+/* --- small parts --- */
+
+const struct count_row *
+sweep_row(const struct sweep *s)
+{
+	return &s->run->change->counts.v[s->leaves[s->at]];
+}
+
+struct change_table *
+sweep_table(const struct sweep *s)
+{
+	struct change *c = s->run->change;
+	const struct count_row *row = sweep_row(s);
+	const char *name = row->root != NULL ? row->root : row->name;
+
+	for (size_t i = 0; i < c->ntables; i++)
+		if (strcmp(c->tables[i].name, name) == 0)
+			return &c->tables[i];
+	fatalx("a table of the change is gone"); /* run_prove made it */
+}
+
+void
+sweep_side_clear(struct side *d, size_t ncols)
+{
+	for (size_t i = 0; i < d->n * ncols; i++)
+		free((void *)(uintptr_t)d->values[i].p);
+	d->n = 0;
+}
+
+void
+sweep_leaf_done(struct sweep *s)
+{
+	struct agent_logins *l = s->run->agent->links;
+	size_t ncols = s->leaf != NULL ? s->leaf->ncolumns : 0;
+	struct side *const sides[] = { &s->after, &s->before };
+
+	for (size_t i = 0; i < 2; i++) {
+		sweep_side_clear(sides[i], ncols);
+		spool_close(sides[i]->spool);
+		free(sides[i]->values);
+		memset(sides[i], 0, sizeof(*sides[i]));
+	}
+	s->unchanged = 0;
+	twins_free(s->twins);
+	s->twins = NULL;
+	free(s->names);
+	free(s->key);
+	s->names = NULL;
+	s->key = NULL;
+	catalog_release(l->writer->catalog, s->leaf);
+	s->leaf = NULL;
+}
+
+static void
+sweep_free(struct sweep *s)
+{
+	struct agent_logins *l = s->run->agent->links;
+
+	catalog_forget(l->writer->catalog, s);
+	sweep_leaf_done(s);
+	pool_cancel(s->ticket);
+	if (s->observer != NULL)
+		pool_drop(s->run->gate->observer->pool, s->observer);
+	s->run->sweep = NULL;
+	free(s->leaves);
+	free(s);
+}
+
+void
+run_sweep_cancel(struct run *r)
+{
+	if (r->sweep != NULL)
+		sweep_free(r->sweep);
+}
+
+/* This leaf cannot be had; the table stays incomplete, with its counts. */
+void
+sweep_give_up(struct sweep *s, const char *why)
+{
+	log_info("%s: %s is shown by its counts: %s", s->run->change->id,
+	    sweep_row(s)->name, why);
+	s->run->change->why_incomplete = why;
+	sweep_table(s)->exact = sweep_table(s)->complete = false;
+	sweep_table(s)->opaque = true;
+	sweep_leaf_done(s);
+	s->at++;
+	sweep_next_leaf(s);
+}
+
+enum run_next
+sweep_fail(struct sweep *s, enum reason reason, const char *text)
+{
+	struct run *r = s->run;
+
+	/* text may be of what run_refuse frees; it is copied there first */
+	r->in_batch = false;
+	return run_refuse(r, reason, "%s", text);
+}
+
+/* --- questions --- */
+
+struct question {
+	struct sweep *sweep;
+	sweep_answer *then;
+	bool writer;
+};
+
+static void
+answered(void *arg, struct link *l, struct batch *b)
+{
+	struct question q = *(struct question *)arg;
+	struct sweep *s = q.sweep;
+	struct run *r = s->run;
+
+	free(arg);
+	r->in_batch = false;
+	if (batch_is_lost(b) && q.writer) {
+		(void)run_link_failed(r, batch_err(b), true);
+		return;
+	}
+	if (batch_is_lost(b)) {
+		s->observer = NULL;
+		pool_drop(r->gate->observer->pool, l);
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the observer's link was lost while the diff was made");
+		return;
+	}
+	if (r->cancelled) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the call was cancelled");
+		return;
+	}
+	q.then(s, b);
+}
+
+void
+sweep_ask(struct sweep *s, bool writer, struct batch *b, sweep_answer *then)
+{
+	struct question *q = mem_new(sizeof(*q));
+
+	q->sweep = s;
+	q->then = then;
+	q->writer = writer;
+	s->run->in_batch = true;
+	link_run(writer ? s->run->change->link : s->observer, b, answered, q);
+}
+
+/* The writer's transaction must survive a question that fails. */
+struct batch *
+sweep_guarded_batch(void)
+{
+	struct batch *b = batch_new();
+
+	batch_add(b, "SAVEPOINT airlock_w", 0, NULL);
+	return b;
+}
+
+void
+sweep_add_back(struct batch *b)
+{
+	batch_sync(b);
+	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_w", 0, NULL);
+	batch_add(b, "RELEASE SAVEPOINT airlock_w", 0, NULL);
+}
+
+static void
+add_begin(struct sweep *s, struct batch *b)
+{
+	char *snapshot = mem_printf("SET TRANSACTION SNAPSHOT '%s'",
+	    s->run->change->snapshot);
+	char *timeout = mem_printf("SET LOCAL statement_timeout = %d",
+	    s->run->gate->o->limits.write_timeout_ms);
+
+	batch_add(b, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0,
+	    NULL);
+	batch_add(b, snapshot, 0, NULL);
+	batch_add(b, "SET LOCAL lock_timeout = '500ms'", 0, NULL);
+	batch_add(b, timeout, 0, NULL);
+	free(snapshot);
+	free(timeout);
+}
+
+/* --- looking up --- */
+
+static void
+found(void *arg, struct relation *rel, const struct err *e)
+{
+	struct sweep *s = arg;
+	struct batch *b;
+	char oid[16];
+	const char *values[] = { oid };
+
+	s->leaf = rel;
+	if (rel == NULL) {
+		log_warnx("%s", e->text);
+		sweep_give_up(s, "it could not be looked up");
+		return;
+	}
+	if (!rel->heap || rel->persistence == 't') {
+		sweep_give_up(s, "its storage cannot be searched");
+		return;
+	}
+	if (!rel->readable) {
+		sweep_give_up(s, "the writer's login may not read it");
+		return;
+	}
+	snprintf(oid, sizeof(oid), "%u", rel->oid);
+	b = batch_new();
+	batch_add(b,
+	    "SELECT pg_catalog.has_table_privilege($1::pg_catalog.oid, "
+	    "'SELECT'), pg_catalog.row_security_active($1::pg_catalog.oid), "
+	    "pg_catalog.pg_relation_size($1::pg_catalog.oid)",
+	    1, values);
+	sweep_ask(s, false, b, checked);
+}
+
+void
+sweep_next_leaf(struct sweep *s)
+{
+	struct agent_logins *l = s->run->agent->links;
+	struct batch *b;
+
+	/* One leaf that cannot be had makes its whole table so. */
+	while (s->at < s->n && sweep_table(s)->opaque)
+		s->at++;
+	if (s->at < s->n) {
+		catalog_named(l->writer->catalog, sweep_row(s)->name, found, s);
+		return;
+	}
+	b = batch_new();
+	batch_add(b, "ROLLBACK", 0, NULL);
+	sweep_ask(s, false, b, closed);
+}
+
+static const char *
+column_list(const struct relation *rel, struct text *t)
+{
+	text_add(t, "airlock_s.tableoid, airlock_s.ctid");
+	for (size_t i = 0; i < rel->ncolumns; i++)
+		text_addf(t, ", airlock_s.%s", rel->columns[i].quoted);
+	return text_str(t);
+}
+
+static void
+prepare_leaf(struct sweep *s)
+{
+	const struct relation *rel = s->leaf;
+
+	s->names = mem_array(rel->ncolumns, sizeof(*s->names));
+	s->key = mem_array(rel->ncolumns, sizeof(*s->key));
+	s->keyed = false;
+	for (size_t i = 0; i < rel->ncolumns; i++) {
+		s->names[i] = rel->columns[i].name;
+		s->key[i] = rel->columns[i].key;
+		s->keyed = s->keyed || rel->columns[i].key;
+	}
+	s->after.values =
+	    mem_array(PIECE * rel->ncolumns, sizeof(*s->after.values));
+	s->before.values =
+	    mem_array(PIECE * rel->ncolumns, sizeof(*s->before.values));
+}
+
+/* --- reading both sides --- */
+
+static int
+keep(struct sweep *s, struct side *d, const PGresult *res, struct err *e)
+{
+	size_t n = s->leaf->ncolumns;
+	struct value *v = mem_array(n, sizeof(*v));
+	struct rowid id;
+	int rc =
+	    rowid_parse(PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1), &id, e);
+
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		int col = 2 + (int)i;
+
+		v[i].p =
+		    PQgetisnull(res, 0, col) ? NULL : PQgetvalue(res, 0, col);
+		v[i].len = (size_t)PQgetlength(res, 0, col);
+	}
+	if (rc == 0)
+		rc = spool_add(d->spool, &id, v, n, e);
+	free(v);
+	return rc;
+}
+
+static void
+after_row(void *arg, const PGresult *res)
+{
+	struct sweep *s = arg;
+
+	if (s->row_err.code == ERR_NONE &&
+	    keep(s, &s->after, res, &s->row_err) == -1)
+		pool_stop(s->run->change->login->pool, s->run->change->link);
+}
+
+static void
+before_row(void *arg, const PGresult *res)
+{
+	struct sweep *s = arg;
+
+	if (s->row_err.code == ERR_NONE &&
+	    keep(s, &s->before, res, &s->row_err) == -1)
+		pool_stop(s->run->gate->observer->pool, s->observer);
+}
+
+/* age() is relative to our own top transaction id, and those of our
+ * subtransactions are always larger. */
+static void
+read_after(struct sweep *s)
+{
+	struct batch *b = sweep_guarded_batch();
+	struct text list = { 0 };
+	char *sql = mem_printf("SELECT %s FROM ONLY %s AS airlock_s WHERE "
+			       "pg_catalog.age(airlock_s.xmin) <= 0",
+	    column_list(s->leaf, &list), s->leaf->name);
+
+	batch_add(b, sql, 0, NULL);
+	batch_rows(b, after_row, s);
+	sweep_add_back(b);
+	sweep_ask(s, true, b, after_read);
+	text_release(&list);
+	free(sql);
+}
+
+static void
+checked(struct sweep *s, struct batch *b)
+{
+	const char *may = batch_cell(b, 0, 0, 0), *rls = batch_cell(b, 0, 0, 1);
+	const char *size = batch_cell(b, 0, 0, 2);
+	struct err e = ERR_INIT;
+	int fd = s->run->gate->changes_fd;
+
+	if (!batch_is_ok(b) || may == NULL || rls == NULL || size == NULL) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the observer could not be asked about a table");
+		return;
+	}
+	if (may[0] != 't') {
+		sweep_give_up(s, "the observer's login may not read it");
+		return;
+	}
+	if (strtoull(size, NULL, 10) > s->run->gate->o->limits.sweep_limit) {
+		sweep_give_up(s, "it is larger than sweep_limit");
+		return;
+	}
+	s->hidden = rls[0] == 't' || s->leaf->row_security;
+	prepare_leaf(s);
+	if (spool_open(fd, &s->after.spool, &e) == -1 ||
+	    spool_open(fd, &s->before.spool, &e) == -1) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+		return;
+	}
+	read_after(s);
+}
+
+/* Not with an upper bound on multixacts: others can make new ones on our rows
+ * while we read (FOR KEY SHARE). */
+static void
+read_before(struct sweep *s)
+{
+	const struct change *c = s->run->change;
+	struct batch *b = batch_new();
+	struct text list = { 0 };
+	const char *values[] = { c->xid, c->multixact };
+	char *sql = mem_printf(
+	    "SELECT %s FROM ONLY %s AS airlock_s WHERE airlock_s.xmax <> '0' "
+	    "AND (((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "
+	    "$1::pg_catalog.int8) & 4294967295) < 2147483648 OR "
+	    "((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "
+	    "$2::pg_catalog.int8) & 4294967295) < 2147483648)",
+	    column_list(s->leaf, &list), s->leaf->name);
+
+	batch_add(b, sql, 2, values);
+	batch_rows(b, before_row, s);
+	sweep_ask(s, false, b, before_read);
+	text_release(&list);
+	free(sql);
+}
+
+static bool
+row_failed(struct sweep *s)
+{
+	if (s->row_err.code == ERR_NONE)
+		return false;
+	(void)sweep_fail(s, REASON_UNAVAILABLE, s->row_err.text);
+	return true;
+}
+
+static void
+after_read(struct sweep *s, struct batch *b)
+{
+	if (row_failed(s))
+		return;
+	if (batch_state(b, 4) != BATCH_OK || batch_state(b, 3) != BATCH_OK) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the transaction could not be put back after a search");
+		return;
+	}
+	if (batch_state(b, 1) != BATCH_OK) {
+		sweep_give_up(s, "the writer could not read it");
+		return;
+	}
+	read_before(s);
+}
+
+static void
+before_read(struct sweep *s, struct batch *b)
+{
+	struct err e = ERR_INIT;
+
+	if (row_failed(s))
+		return;
+	if (batch_state(b, 0) != BATCH_OK) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the observer could not search a table");
+		return;
+	}
+	if (spool_rewind(s->after.spool, &e) == -1 ||
+	    spool_rewind(s->before.spool, &e) == -1) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+		return;
+	}
+	sweep_pair(s);
+}
+
+/* --- from beginning to end --- */
+
+static void
+closed(struct sweep *s, struct batch *b UNUSED)
+{
+	struct run *r = s->run;
+	struct link *l = s->observer;
+
+	s->observer = NULL;
+	pool_put(r->gate->observer->pool, l);
+	for (size_t i = 0; i < s->n; i++) {
+		struct change_table *t;
+
+		s->at = i;
+		t = sweep_table(s);
+		t->complete = t->exact = !t->opaque;
+	}
+	sweep_free(s);
+	run_go(r);
+}
+
+static void
+ready(struct sweep *s, struct batch *b)
+{
+	if (!batch_is_ok(b))
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the observer could not enter the change's snapshot");
+	else
+		sweep_next_leaf(s);
+}
+
+static void
+lost(void *arg, const struct err *e UNUSED)
+{
+	struct sweep *s = arg;
+
+	s->observer = NULL;
+	(void)sweep_fail(s, REASON_UNAVAILABLE, "the observer's link was lost");
+}
+
+static void
+got(void *arg, struct link *l, const struct err *e)
+{
+	struct sweep *s = arg;
+	struct batch *b;
+
+	s->ticket = NULL;
+	if (l == NULL) {
+		/* Held all the same, by its counts. */
+		struct run *r = s->run;
+
+		log_warnx("%s: no link to observe with: %s", r->change->id,
+		    e->text);
+		r->change->why_incomplete = "there was no link to observe with";
+		sweep_free(s);
+		run_go(r);
+		return;
+	}
+	s->observer = l;
+	b = batch_new();
+	add_begin(s, b);
+	sweep_ask(s, false, b, ready);
+}
+
+static bool
+wants_sweep(const struct sweep *s)
+{
+	const struct count_row *row = sweep_row(s);
+	const struct change_table *t;
+
+	if (row->catalog || (row->kind != 'r' && row->kind != 'm') ||
+	    row->n[IMAGE_INSERT] + row->n[IMAGE_UPDATE] +
+		    row->n[IMAGE_DELETE] ==
+		0)
+		return false;
+	t = sweep_table(s);
+	return !t->exact && !t->opaque;
+}
+
+enum run_next
+run_sweep(struct run *r)
+{
+	struct change *c = r->change;
+	struct sweep *s = mem_new(sizeof(*s));
+	size_t n = 0;
+
+	s->run = r;
+	r->sweep = s;
+	s->leaves = mem_array(c->counts.n, sizeof(*s->leaves));
+	for (size_t i = 0; i < c->counts.n; i++) {
+		s->leaves[n] = i;
+		s->at = n;
+		n += wants_sweep(s);
+	}
+	s->n = n;
+	s->at = 0;
+	if (n == 0) {
+		sweep_free(s);
+		return RUN_GO;
+	}
+	s->ticket = pool_get(r->gate->observer->pool, got, lost, s);
+	return RUN_WAIT;
+}
