@@ -57,7 +57,8 @@ clock_iso(char out[CLOCK_ISO_SIZE], int64_t wall_ms)
 
 	gmtime_r(&t, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(out, CLOCK_ISO_SIZE, "%s.%03dZ", date, (int)((unsigned)(wall_ms % 1000) % 1000));
+	snprintf(out, CLOCK_ISO_SIZE, "%s.%03dZ", date,
+	    (int)((unsigned)(wall_ms % 1000) % 1000));
 }
 
 int
@@ -74,7 +75,7 @@ clock_parse_duration(const char *s, int64_t *ms, struct err *e)
 		size_t i = 0;
 
 		while (i < sizeof(units) / sizeof(units[0]) &&
-		    strcmp(p, units[i].name) != 0)
+		       strcmp(p, units[i].name) != 0)
 			i++;
 		if (i == sizeof(units) / sizeof(units[0]))
 			goto bad;

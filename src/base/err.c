@@ -8,10 +8,14 @@
 #include <string.h>
 
 static const char *const err_names[] = {
-	[ERR_NONE] = "none",	     [ERR_INPUT] = "input",
-	[ERR_LIMIT] = "limit",	     [ERR_SYSTEM] = "system",
-	[ERR_DATABASE] = "database", [ERR_GONE] = "gone",
-	[ERR_UNFIT] = "state",	     [ERR_DENIED] = "denied",
+	[ERR_NONE] = "none",
+	[ERR_INPUT] = "input",
+	[ERR_LIMIT] = "limit",
+	[ERR_SYSTEM] = "system",
+	[ERR_DATABASE] = "database",
+	[ERR_GONE] = "gone",
+	[ERR_UNFIT] = "state",
+	[ERR_DENIED] = "denied",
 	[ERR_BUG] = "bug",
 };
 static_assert(sizeof(err_names) / sizeof(err_names[0]) == ERR_NCODES,

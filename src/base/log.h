@@ -18,9 +18,7 @@ void log_debug(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void log_warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void log_warnx(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* For start-up and allocation only: logs and exits 1. */
-void fatal(const char *fmt, ...) PRINTF_LIKE(1, 2)
-    __attribute__((noreturn));
-void fatalx(const char *fmt, ...) PRINTF_LIKE(1, 2)
-    __attribute__((noreturn));
+void fatal(const char *fmt, ...) PRINTF_LIKE(1, 2) __attribute__((noreturn));
+void fatalx(const char *fmt, ...) PRINTF_LIKE(1, 2) __attribute__((noreturn));
 
 #endif

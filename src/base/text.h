@@ -53,8 +53,8 @@ bool text_is_utf8(const char *p, size_t n);
  * a UTF-8 sequence in two. */
 size_t text_utf8_cut(const char *p, size_t len, size_t n);
 /* Copies with its NUL; ERR_LIMIT when src does not fit. */
-int text_copy(char *dst, size_t size, const char *src, struct err *e)
-    MUST_CHECK;
+int text_copy(char *dst, size_t size, const char *src,
+    struct err *e) MUST_CHECK;
 bool text_starts_with(const char *s, const char *prefix);
 /* A whole decimal number within [min, max]; nothing else around it. */
 int text_to_long(const char *s, long long min, long long max, long long *out,

@@ -26,16 +26,6 @@ const char *const change_status[CHANGE_NSTATES] = {
 	[CHANGE_FAILED] = "failed",
 };
 
-struct watcher {
-	TAILQ_ENTRY(watcher) next;
-	struct call call;
-	struct change *change;
-	bool is_operator; /* is shown the header, not the agent's view */
-	struct event *timer;
-	outcome_done *done;
-	void *arg;
-};
-
 /* --- making and finding --- */
 
 static void
@@ -416,8 +406,8 @@ watch_cancel(struct call *c)
 }
 
 /* The answer to whoever asked for an end comes when it has come. */
-static struct watcher *
-watch(struct change *c, outcome_done *done, void *arg)
+struct watcher *
+change_watch(struct change *c, outcome_done *done, void *arg)
 {
 	struct watcher *w = mem_new(sizeof(*w));
 
@@ -438,7 +428,7 @@ change_rollback(struct gate *g, const char *id, const char *reason,
 
 	if (c == NULL)
 		return;
-	watch(c, done, arg)->is_operator = true;
+	change_watch(c, done, arg)->is_operator = true;
 	change_end(c, WHY_OPERATOR, reason, who->name);
 }
 
@@ -464,144 +454,4 @@ change_commit(struct gate *g, const char *id, const char *digest,
 		return;
 	}
 	decide_commit(c, who, done, arg);
-}
-
-/* --- the agent's calls
- * ----------------------------------------------------------- */
-
-/* Answers from the loop, since an answer never comes from inside the call. */
-struct later {
-	struct call call;
-	struct event *event;
-	outcome_done *done;
-	void *arg;
-	bool ok;
-	char code[24];
-	char *text;
-	json_t *json;
-};
-
-static void
-later_free(struct later *l)
-{
-	event_free(l->event);
-	free(l->text);
-	json_decref(l->json);
-	free(l);
-}
-
-static void
-later_cancel(struct call *c)
-{
-	later_free(
-	    (struct later *)(void *)((char *)c - offsetof(struct later, call)));
-}
-
-static void
-later_tell(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
-{
-	struct later *l = arg;
-
-	change_told(l->done, l->arg, l->ok, l->ok ? NULL : l->code, l->text,
-	    json_incref(l->json));
-	later_free(l);
-}
-
-static struct call *
-answer_later(struct gate *g, outcome_done *done, void *arg, bool ok,
-    struct reply *reply, json_t *json)
-{
-	static const struct timeval now = { 0, 0 };
-	struct later *l = mem_new(sizeof(*l));
-
-	l->call.cancel = later_cancel;
-	l->done = done;
-	l->arg = arg;
-	l->ok = ok;
-	l->json = json;
-	if (reply != NULL) {
-		snprintf(l->code, sizeof(l->code), "%s", reply->code);
-		l->text = text_take(&reply->text);
-	}
-	l->event = evtimer_new(g->base, later_tell, l);
-	evtimer_add(l->event, &now);
-	return &l->call;
-}
-
-static struct call *
-refuse_later(struct gate *g, outcome_done *done, void *arg, enum reason r,
-    const char *id)
-{
-	struct reply reply = { 0 };
-
-	reply_reason(&reply, r, "%s ('%.40s')", reasons[r].meaning, id);
-	return answer_later(g, done, arg, false, &reply, NULL);
-}
-
-static json_t *
-all_of(struct gate *g, const struct agent *a)
-{
-	json_t *list = json_array();
-	struct change *c;
-
-	TAILQ_FOREACH (c, &g->changes, next)
-		if (c->agent == a && c->state != CHANGE_RUNNING)
-			json_array_append_new(list, change_result(c, false));
-	return json_pack("{s:o, s:o, s:s}", "changes", list, "database",
-	    gate_health(g), "access", access_name[a->o->access]);
-}
-
-struct call *
-change_status_call(struct gate *g, struct agent *a, const char *change_id,
-    long wait_ms, outcome_done *done, void *arg)
-{
-	struct change *c;
-	struct watcher *w;
-	const char *agent;
-	json_t *ended;
-	struct timeval tv = { wait_ms / 1000, (wait_ms % 1000) * 1000 };
-
-	if (change_id == NULL)
-		return answer_later(g, done, arg, true, NULL, all_of(g, a));
-	c = change_find(g, change_id, a->o->name);
-	if (c == NULL) {
-		ended = gate_ended(g, change_id, &agent);
-		if (ended != NULL && strcmp(agent, a->o->name) == 0)
-			return answer_later(g, done, arg, true, NULL, ended);
-		json_decref(ended);
-		return refuse_later(g, done, arg, REASON_CHANGE_UNKNOWN,
-		    change_id);
-	}
-	if (wait_ms <= 0 || change_has_ended(c))
-		return answer_later(g, done, arg, true, NULL,
-		    change_result(c, false));
-	w = watch(c, done, arg);
-	evtimer_add(w->timer, &tv);
-	return &w->call;
-}
-
-struct call *
-change_withdraw(struct gate *g, struct agent *a, const char *change_id,
-    const char *reason, outcome_done *done, void *arg)
-{
-	struct change *c = change_find(g, change_id, a->o->name);
-	struct watcher *w;
-
-	if (c == NULL)
-		return refuse_later(g, done, arg, REASON_CHANGE_UNKNOWN,
-		    change_id);
-	if (c->state != CHANGE_HELD)
-		return refuse_later(g, done, arg,
-		    change_has_ended(c) ? REASON_CHANGE_NOT_PENDING
-					: REASON_CHANGE_BUSY,
-		    change_id);
-	w = watch(c, done, arg);
-	change_end(c, WHY_WITHDRAWN, reason, NULL);
-	return &w->call;
-}
-
-void
-call_cancel(struct call *c)
-{
-	c->cancel(c);
 }

@@ -112,7 +112,16 @@ struct counts {
 	size_t n;
 };
 
-struct watcher; /* a db_status that waits */
+/* Somebody who waits for the end of a change. */
+struct watcher {
+	TAILQ_ENTRY(watcher) next;
+	struct call call;
+	struct change *change;
+	bool is_operator; /* is shown the header, not the agent's view */
+	struct event *timer;
+	outcome_done *done;
+	void *arg;
+};
 
 struct change {
 	TAILQ_ENTRY(change) next;
@@ -154,6 +163,8 @@ struct change {
 };
 
 /* core/change.c */
+/* done is told once: at the end, or when w->timer is fired. */
+struct watcher *change_watch(struct change *c, outcome_done *done, void *arg);
 struct change *change_new(struct gate *g, struct agent *a, const char *intent);
 /* Frees a change that never was held, or is forgotten; drops its link. */
 void change_free(struct change *c);

@@ -47,9 +47,7 @@ parameters_are_text_or_null(void **state UNUSED)
 	assert_null(p.v[1]);
 	assert_string_equal(p.v[2], "42");
 	parameters_release(&p);
-	assert_int_equal(read_params("[true, -92233720368, 0.5]", &p,
-			     &e),
-	    0);
+	assert_int_equal(read_params("[true, -92233720368, 0.5]", &p, &e), 0);
 	assert_string_equal(p.v[0], "true");
 	assert_string_equal(p.v[1], "-92233720368");
 	assert_string_equal(p.v[2], "0.5");

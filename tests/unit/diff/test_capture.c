@@ -24,7 +24,8 @@ static struct relation
 plain(void)
 {
 	return (struct relation){ .oid = 5,
-		.name = name, .table = name,
+		.name = name,
+		.table = name,
 		.kind = 'r',
 		.persistence = 'p',
 		.heap = true,
