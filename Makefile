@@ -191,7 +191,7 @@ TIDY_FLAGS = -std=c11 $(CPPFLAGS)
 tidy: ## clang-tidy
 	@clang-tidy --quiet src/base/err.c -- $(TIDY_FLAGS)
 	@printf '%s\n' $(filter-out src/base/err.c,$(SOURCES)) | \
-	    xargs -P$(JOBS) -n4 sh -c 'clang-tidy --quiet "$$@" -- \
+	    xargs -P$(JOBS) -n1 sh -c 'clang-tidy --quiet "$$@" -- \
 	    $(TIDY_FLAGS) -include tests/lint/contract.h 2>/dev/null' tidy
 
 QUEUE_H = $(firstword $(wildcard /usr/include/sys/queue.h /usr/include/*/sys/queue.h))
