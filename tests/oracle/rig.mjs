@@ -1,0 +1,173 @@
+// rig: one server, one daemon and two agents, and what is done for one case
+import { Cluster } from '../e2e/lib/cluster.mjs';
+import { Daemon } from '../e2e/lib/daemon.mjs';
+import { FastAgent, FastOperator } from './client.mjs';
+import { Pg } from './pgwire.mjs';
+import { contents, differences, faultsOf, PINS, tablesOf } from './truth.mjs';
+import { EXTENSIONS } from './types.mjs';
+
+const ROLES = `
+	CREATE ROLE narrow LOGIN;
+	CREATE ROLE watch LOGIN BYPASSRLS;
+	GRANT pg_read_all_data, pg_read_all_stats TO watch;`;
+
+export class Rig {
+	made = 0;
+
+	static async start({ settings, config = '' } = {}) {
+		const g = new Rig();
+		g.cluster = await Cluster.start({ settings: { fsync: 'off', ...settings } });
+		await g.cluster.sql('postgres', `${ROLES} CREATE DATABASE oracle;`);
+		const at = { dir: g.cluster.dir, port: g.cluster.port, database: 'oracle' };
+		g.pg = await Pg.open({ ...at, options: `${PINS} -c client_min_messages=error` });
+		g.other = await Pg.open({ ...at, options: '-c lock_timeout=50ms' }); // somebody else
+		g.locker = await Pg.open({ ...at, options: '-c lock_timeout=50ms' });
+		g.version = Number((await g.pg.rows('SHOW server_version_num'))[0][0]) / 10000 | 0;
+		await g.pg.query(EXTENSIONS);
+		const url = role => g.cluster.url('oracle', role);
+		g.daemon = await Daemon.start({ config: `[airlock]
+operator_guard = off
+shared_uid = yes
+lock_timeout = 300ms
+${config}
+[database oracle]
+writer_dsn = ${url('app')}
+observer_dsn = ${url('watch')}
+[agent wide]
+access = data
+[agent narrow]
+access = data
+writer_dsn = ${url('narrow')}
+` });
+		g.agents = { wide: new FastAgent(g.daemon, 'wide'), narrow: new FastAgent(g.daemon, 'narrow') };
+		g.operator = new FastOperator(g.daemon);
+		return g;
+	}
+
+	async stop() {
+		for (const a of Object.values(this.agents))
+			await a.close();
+		this.operator.close();
+		for (const c of [this.pg, this.other, this.locker])
+			c.close();
+		await this.daemon.stop();
+		await this.cluster.stop();
+	}
+
+	// Runs one case; gives { faults, tally }: what happened, counted by words.
+	// A case: { setup, steps, agent, may, rollback, before, during }; a step is
+	// a statement, or { other: SQL of somebody else }, or { lock: SQL }.
+	async run(c) {
+		if (this.schema)
+			await this.pg.query(`DROP SCHEMA ${this.schema} CASCADE`);
+		this.schema = `s${++this.made}`;
+		c = this.#renamed(c);
+		for (const sql of [c.setup].flat())
+			await this.pg.query(sql);
+		const tables = await tablesOf(this.pg, [this.schema]);
+		const start = await contents(this.pg, tables);
+		const x = { c, tables, agent: this.agents[c.agent ?? 'wide'], faults: [], tally: {}, alone: true };
+		try {
+			if (c.rollback && await this.#steps(x)) {
+				await this.operator.rollback(x.id);
+				await this.#thirdParties(x);
+				x.faults.push(...differences(tables, x.alone ? start : await contents(this.pg, tables), await contents(this.pg, tables))
+					.map(d => `after a rollback ${d}`));
+				this.#count(x, 'rolled back');
+				x.id = undefined;
+			}
+			if (await this.#steps(x))
+				await this.#commit(x);
+		} finally {
+			await this.#thirdParties(x);
+			if (x.id)
+				await this.operator.rollback(x.id);
+		}
+		return x;
+	}
+
+	// A schema of its own for each case: what is said of app is meant of it.
+	#renamed(c) {
+		const { schema } = this, there = s => s?.replace(/\bapp\./g, `${schema}.`).replace(/\bSCHEMA app\b/g, `SCHEMA ${schema}`);
+		const back = ref => ref.replace(`${schema}.`, 'app.');
+		return { ...c, setup: [c.setup].flat().map(there), may: ref => c.may?.(back(ref)) ?? null,
+			steps: c.steps.map(s => ({ ...s, sql: there(s.sql), other: there(s.other), lock: there(s.lock), named: s.named?.map(there) })) };
+	}
+
+	#count(x, word) {
+		x.tally[word] = (x.tally[word] ?? 0) + 1;
+	}
+
+	async #thirdParties(x) {
+		if (x.locking)
+			await this.locker.query('ROLLBACK');
+		x.locking = false;
+	}
+
+	// True where there is a change to decide.
+	async #steps(x) {
+		x.named = [];
+		for (const step of x.c.steps) {
+			if (step.other !== undefined) {
+				x.alone = await this.other.tries(step.other) !== null && x.alone;
+			} else if (step.lock !== undefined) {
+				if (!x.locking)
+					await this.locker.query('BEGIN');
+				x.locking = true;
+				if (await this.locker.tries(`SAVEPOINT s; ${step.lock}`) !== null)
+					await this.locker.query('ROLLBACK TO s');
+			} else {
+				await this.#statement(x, step);
+			}
+		}
+		return x.id !== undefined;
+	}
+
+	async #statement(x, step) {
+		const answer = await x.agent.call('db_execute',
+			{ sql: step.sql, ...step.params && { params: step.params }, ...x.id && { change_id: x.id } });
+		if (process.env.ORACLE_TRACE)
+			console.log(step.form, step.sql, answer.text.slice(0, 300));
+		const word = /^(?:REFUSED|ERROR) ([A-Z0-9_]+):/.exec(answer.text)?.[1] ?? answer.json?.status ?? '?';
+		this.#count(x, word);
+		if (!answer.error && word === 'pending') {
+			x.id = answer.json.change_id;
+			x.named = step.named && x.named ? [...x.named, ...step.named] : null;
+			return;
+		}
+		if (step.expect ? !step.expect.includes(word) : !/^[0-9A-Z]{5}$/.test(word) && !x.c.refusals?.includes(word))
+			x.faults.push(`${step.sql}\n  is answered: ${answer.text}`);
+		if (!x.id)
+			return;
+		// what was held before a failure is held after it
+		const { data, end } = await this.operator.ask('show', { change: x.id });
+		if (!end.ok || data[0].status !== 'pending') {
+			this.#count(x, `change lost by ${word}`);
+			if (!/^(40001|40P01)$/.test(word) && !/conflict|lost/.test(answer.text))
+				x.faults.push(`${step.sql}\n  failed (${answer.text}), and the change is ${data[0]?.status ?? end.error}`);
+			x.id = undefined;
+		}
+	}
+
+	async #commit(x) {
+		const shown = await this.operator.show(x.id), { head } = shown;
+		x.shown = shown;
+		await this.#thirdParties(x);
+		const before = await contents(this.pg, x.tables);
+		const { data, end } = await this.operator.commit({ id: x.id, digest: head.digest });
+		const after = await contents(this.pg, x.tables);
+		const fails = head.reasons.some(r => r.code === 'DEFERRED_FAILURE');
+		x.id = undefined;
+		if (!end.ok || end.change?.status !== 'committed') {
+			this.#count(x, `commit ${end.change?.status ?? end.code}`);
+			if (!fails)
+				x.faults.push(`commit: ${JSON.stringify(end)} ${JSON.stringify(data)}`);
+			x.faults.push(...differences(x.tables, before, after).map(d => `after a failed commit ${d}`));
+			return;
+		}
+		this.#count(x, head.complete ? 'complete' : 'incomplete');
+		if (fails)
+			x.faults.push('said to fail at commit, and committed');
+		x.faults.push(...faultsOf(shown, x.tables, before, after, { may: x.c.may, alone: x.alone, named: x.named }));
+	}
+}
