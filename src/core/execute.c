@@ -1,4 +1,5 @@
 /* execute: the batch that runs one statement inside its change's transaction */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,7 @@ read_opening(struct run *r, const struct batch *b, struct err *e)
 	    text_copy(c->multixact, sizeof(c->multixact), multixact, e) == -1 ||
 	    text_copy(c->snapshot, sizeof(c->snapshot), snapshot, e) == -1)
 		return -1;
+	assert(c != NULL);
 	/* It goes into SQL, where no parameter may stand. */
 	if (strspn(c->snapshot, "0123456789ABCDEFabcdef-") !=
 	    strlen(c->snapshot))

@@ -253,9 +253,9 @@ count_up(struct change *c)
 	for (size_t i = 0; i < c->ntables; i++) {
 		struct change_table *t = &c->tables[i];
 
-		memcpy(t->n,
-		    t->exact ? (uint64_t[IMAGE_NOPS]){ 0 } : t->counted,
-		    sizeof(t->n));
+		memcpy(t->n, t->counted, sizeof(t->n));
+		if (t->exact)
+			memset(t->n, 0, sizeof(t->n));
 		for (size_t k = 0; t->exact && k < n; k++)
 			if (strcmp(v[k].table, t->name) == 0)
 				memcpy(t->n, v[k].n, sizeof(t->n));

@@ -2,6 +2,7 @@
  */
 #include "pg/pool.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -412,6 +413,7 @@ ask_next(struct pool *p)
 			link_run(p->control->link, b, asked, p);
 			return;
 		}
+		assert(b != NULL); /* only the one being asked has none */
 		b->is_lost = true;
 		b->lost = p->why;
 		if (p->why.code == ERR_NONE)
