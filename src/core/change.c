@@ -239,8 +239,7 @@ change_deadline(struct change *c, int64_t ms)
 	evtimer_add(c->expiry, &tv);
 }
 
-/* --- endings
- * ------------------------------------------------------------------ */
+/* --- endings --- */
 
 json_t *
 change_record(const struct change *c, const char *kind)
@@ -328,8 +327,7 @@ change_lost(void *arg, const struct err *e)
 	change_end(c, WHY_LOST, e->text, NULL);
 }
 
-/* --- the operator's rollback and the agent's withdrawal
- * ------------------------ */
+/* --- the operator's rollback and the agent's withdrawal --- */
 
 void
 change_told(outcome_done *done, void *arg, bool ok, const char *code,

@@ -91,8 +91,7 @@ limit_waiting(struct change *c)
 	change_deadline(c, c->gate->o->limits.write_timeout_ms + ANSWER_MS);
 }
 
-/* --- COMMIT
- * -------------------------------------------------------------------- */
+/* --- COMMIT --- */
 
 static json_t *
 outcome_record(const struct change *c, const char *kind)
@@ -234,8 +233,7 @@ send_commit(struct decision *d)
 	link_run(c->link, b, commit_answered, d);
 }
 
-/* --- the beacon
- * -------------------------------------------------------------------- */
+/* --- the beacon --- */
 
 static void
 flushed(void *arg, struct link *l UNUSED, struct batch *b)
@@ -312,8 +310,7 @@ check_flush(struct decision *d)
 	pool_ask(c->login->pool, b, flush_known, d);
 }
 
-/* --- the recheck
- * -------------------------------------------------------------------- */
+/* --- the recheck --- */
 
 static void
 rechecked(void *arg, struct link *l, struct batch *b)
@@ -367,8 +364,7 @@ decide_commit(struct change *c, const struct operator_peer *who,
 	link_run(c->link, b, rechecked, d);
 }
 
-/* --- out of doubt
- * ----------------------------------------------------------------------- */
+/* --- out of doubt --- */
 
 /*
  * pg_xact_status answers for the server that the transaction ran on and no

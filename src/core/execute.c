@@ -197,6 +197,11 @@ statement_failed(struct run *r, const struct batch *b)
 			  "its statements again"
 			: "Nothing was applied: read the rows again, then "
 			  "send the statement again");
+	if (r->plan.path != CAPTURE_PLAIN && !r->again && !r->cancelled &&
+	    text_starts_with(state, "42")) {
+		r->reply = reply;
+		return run_blame_splice(r);
+	}
 	return run_reply(r, &reply);
 }
 

@@ -218,8 +218,7 @@ prove_leaves(struct run *r)
 			spoil(table_of(r->change, r->relation->table));
 }
 
-/* --- sizes
- * ----------------------------------------------------------------------- */
+/* --- sizes --- */
 
 static void
 size_up(struct run *r, struct change_table *t)
@@ -294,8 +293,7 @@ fold_unchanged(const struct run *r)
 	return 0;
 }
 
-/* --- the verdict
- * -------------------------------------------------------------------- */
+/* --- the verdict --- */
 
 static void
 judge(struct run *r)

@@ -208,6 +208,15 @@ rewrite_it(struct run *r)
 /* --- running
  * -------------------------------------------------------------------- */
 
+void
+run_from_catalog(struct run *r)
+{
+	r->step = 0;
+	while (steps[r->step] != relate)
+		r->step++;
+	run_go(r);
+}
+
 static void
 got_link(void *arg, struct link *l, const struct err *e)
 {
@@ -231,7 +240,7 @@ take_link(struct run *r)
 		return run_refuse(r, REASON_UNAVAILABLE,
 		    r->gate->stopping ? "Airlock is stopping"
 				      : "the disk of the journal is full");
-	if (r->adding)
+	if (r->adding || r->change != NULL)
 		return RUN_GO;
 	if (change_pending(r->gate, NULL) >= (size_t)l->changes_max ||
 	    change_pending(r->gate, r->agent) >= (size_t)l->agent_changes_max)
@@ -281,6 +290,8 @@ verified(void *arg, const struct err *e)
 
 	if (e->code == ERR_NONE)
 		run_go(r);
+	else if (e->code == ERR_UNFIT && !r->again)
+		run_again(r);
 	else if (e->code == ERR_UNFIT)
 		(void)run_refuse(r, REASON_UNAVAILABLE,
 		    "the definition of the table changed while the statement "

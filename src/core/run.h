@@ -19,6 +19,7 @@ struct run {
 	struct agent *agent;
 	struct change *change; /* NULL until there is one */
 	bool adding;           /* to a held change */
+	bool again;            /* once, on a definition gone stale */
 	bool retried;          /* once, after a serialization failure */
 	bool cancelled;        /* nobody waits for the answer any more */
 	bool executed;         /* the statement was sent to the server */
@@ -78,6 +79,15 @@ enum run_next run_link_failed(struct run *r, const struct err *e, bool started);
 void run_answer(struct run *r);
 void run_free(struct run *r);
 void run_record_refusal(struct run *r);
+
+/* core/again.c: what the statement did is taken back and it is run anew, from
+ * the catalog on: the definition that it was spliced by has changed. */
+void run_again(struct run *r);
+/* core/run.c: the step at which the catalog is asked about the target. */
+void run_from_catalog(struct run *r);
+/* core/again.c: a spliced statement failed with r->reply; is the splice to
+ * blame? */
+enum run_next run_blame_splice(struct run *r);
 
 /* core/rows.c: rows of the statement as they come. */
 batch_row run_row;

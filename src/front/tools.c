@@ -193,8 +193,7 @@ tools_list(bool annotations, bool titles)
 	return list;
 }
 
-/* --- arguments
- * ---------------------------------------------------------------- */
+/* --- arguments --- */
 
 static enum argument
 argument_by_name(const char *name)
@@ -319,8 +318,7 @@ read_arguments(const struct tool *t, const json_t *args, const struct limits *l,
 	return rc;
 }
 
-/* --- answers
- * ---------------------------------------------------------------------- */
+/* --- answers --- */
 
 static void
 tool_call_free(struct tool_call *c)
@@ -368,8 +366,7 @@ refused(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	tool_call_free(c);
 }
 
-/* --- the tools
- * ----------------------------------------------------------------------- */
+/* --- the tools --- */
 
 static struct call *
 start_schema(struct gate *g, struct agent *a, const struct arguments *v,
