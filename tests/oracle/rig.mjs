@@ -64,7 +64,8 @@ writer_dsn = ${url('narrow')}
 		c = this.#renamed(c);
 		for (const sql of [c.setup].flat())
 			await this.pg.query(sql);
-		const tables = await tablesOf(this.pg, [this.schema]);
+		// what a held change has emptied nobody can read meanwhile
+		const tables = (await tablesOf(this.pg, [this.schema])).filter(t => c.may(t.ref) !== 'emptied whole');
 		const start = await contents(this.pg, tables);
 		const x = { c, tables, agent: this.agents[c.agent ?? 'wide'], faults: [], tally: {}, alone: true };
 		try {
