@@ -21,6 +21,7 @@ run_free(struct run *r)
 		parser_cancel(r->parsing);
 	pool_cancel(r->ticket);
 	catalog_forget(catalog, r);
+	run_consult_cancel(r);
 	if (r->relation != NULL)
 		catalog_release(catalog, r->relation);
 	event_free(r->tick);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "core/internal.h"
+#include "core/judge.h"
 
 #define SYNC_MS 1000
 #define ROW_BYTES_MAX ((size_t)64 << 20)
@@ -53,6 +54,7 @@ login(struct gate *g, const char *dsn, const char *search_path)
 	n->gate = g;
 	n->pool = pool_new(g->base, &o, login_changed, n);
 	n->catalog = catalog_new(n->pool);
+	n->reach = reach_list_new(n->pool, judge_rules());
 	g->logins = mem_grow(g->logins, g->nlogins + 1, sizeof(*g->logins));
 	g->logins[g->nlogins++] = n;
 	return n;
@@ -91,8 +93,7 @@ connect_all(struct gate *g)
 		first(d->search_path, "\"$user\", public", ""));
 }
 
-/* --- start
- * --------------------------------------------------------------------- */
+/* --- start --- */
 
 /* Files of changes that an earlier run held: nothing of them is left in the
  * database, and what must outlive them is in the journal. */
@@ -194,8 +195,7 @@ bad:
 	return -1;
 }
 
-/* --- stop
- * ----------------------------------------------------------------------- */
+/* --- stop --- */
 
 static bool
 is_quiet(const struct gate *g)
@@ -259,6 +259,7 @@ gate_free(struct gate *g)
 	}
 	for (size_t i = 0; i < g->nlogins; i++) {
 		catalog_free(g->logins[i]->catalog);
+		reach_list_free(g->logins[i]->reach);
 		pool_free(g->logins[i]->pool);
 		free(g->logins[i]);
 	}
@@ -282,8 +283,7 @@ gate_free(struct gate *g)
 	free(g);
 }
 
-/* --- asking
- * ----------------------------------------------------------------------- */
+/* --- asking --- */
 
 struct event_base *
 gate_base(const struct gate *g)

@@ -16,6 +16,7 @@
 #include "diff/store.h"
 #include "pg/catalog.h"
 #include "pg/pool.h"
+#include "pg/reach.h"
 #include "rule/verdict.h"
 
 #define CHANGE_ID_SIZE 15
@@ -24,6 +25,7 @@
 struct login {
 	struct pool *pool;
 	struct catalog *catalog;
+	struct reach_list *reach;
 	struct gate *gate;
 };
 

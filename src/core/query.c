@@ -8,9 +8,10 @@
 #include "base/mem.h"
 #include "core/grid.h"
 #include "core/internal.h"
-#include "diff/capture.h"
+#include "core/judge.h"
 #include "pg/session.h"
-#include "rule/functions.h"
+
+enum definitions { NOT_KNOWN, SAME, CHANGED };
 
 struct query {
 	struct call call;
@@ -31,29 +32,13 @@ struct query {
 	struct event *begin;
 	bool in_batch, running, cancelled, full;
 	struct reply reply;
-	size_t i_probe, i_statement;
+	const struct reach *reach;    /* what it would run, once it is asked */
+	int looks;                    /* at definitions that keep changing */
+	enum definitions definitions; /* since then */
+	size_t i_before, i_statement, i_after;
 };
 
-/*
- * Fails, naming it, where a function that the statement calls is VOLATILE and
- * not known to be harmless; evaluated in the same transaction just before the
- * statement, so that it cannot be stale.  $1 names, $2 schemas ("" where none
- * is said), $3 what is harmless in pg_catalog.
- */
-static const char probe_sql[] =
-    "SELECT ('airlock ' || f.name)::pg_catalog.int4 FROM ("
-    " SELECT pg_catalog.quote_ident(n.nspname) || '.' ||"
-    "  pg_catalog.quote_ident(p.proname) AS name"
-    " FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.text[]),"
-    "  pg_catalog.unnest($2::pg_catalog.text[])) AS u(name, schema)"
-    " JOIN pg_catalog.pg_proc p ON p.proname = u.name"
-    " JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
-    " WHERE p.provolatile = 'v' AND CASE WHEN u.schema <> ''"
-    "  THEN n.nspname = u.schema"
-    "  ELSE n.nspname = ANY (pg_catalog.current_schemas(true)) END"
-    "  AND NOT (n.nspname = 'pg_catalog'"
-    "   AND p.proname = ANY ($3::pg_catalog.text[]))"
-    "  AND p.prokind <> 'p' LIMIT 1) f";
+static void consult(struct query *q);
 
 static void
 query_free(struct query *q)
@@ -65,6 +50,8 @@ query_free(struct query *q)
 	if (q->link != NULL && q->change == NULL)
 		pool_drop(q->login->pool, q->link);
 	catalog_forget(q->login->catalog, q);
+	reach_forget(q->login->reach, q);
+	reach_release(q->login->reach, q->reach);
 	event_free(q->begin);
 	facts_release(&q->facts);
 	grid_release(&q->grid);
@@ -166,34 +153,6 @@ row(void *arg, const PGresult *res)
 }
 
 static void
-add_probe(struct query *q, struct batch *b)
-{
-	struct text names = { 0 }, schemas = { 0 };
-	const char *values[3];
-
-	q->i_probe = (size_t)-1;
-	if (q->facts.functions.n == 0)
-		return;
-	for (size_t i = 0; i < q->facts.functions.n; i++) {
-		const struct facts_name *f = &q->facts.functions.v[i];
-		struct value name = { f->name, strlen(f->name) };
-		struct value schema = { f->schema != NULL ? f->schema : "",
-			f->schema != NULL ? strlen(f->schema) : 0 };
-
-		capture_add_item(&names, &name);
-		capture_add_item(&schemas, &schema);
-	}
-	text_addc(&names, '}');
-	text_addc(&schemas, '}');
-	values[0] = text_str(&names);
-	values[1] = text_str(&schemas);
-	values[2] = functions_harmless;
-	q->i_probe = batch_add(b, probe_sql, 3, values);
-	text_release(&names);
-	text_release(&schemas);
-}
-
-static void
 add_pins(struct query *q, struct batch *b)
 {
 	const struct limits *l = &q->gate->o->limits;
@@ -211,7 +170,8 @@ add_pins(struct query *q, struct batch *b)
 /*
  * Inside a change: a savepoint made READ ONLY and rolled back.  Else a
  * transaction of its own, always ended by ROLLBACK: READ ONLY alone does not
- * keep everything from staying.
+ * keep everything from staying.  The definitions are looked at just before and
+ * just after; inside a change by another link, for its snapshot is an old one.
  */
 static struct batch *
 make_batch(struct query *q)
@@ -225,7 +185,9 @@ make_batch(struct query *q)
 		batch_add(b, "BEGIN READ ONLY", 0, NULL);
 		add_pins(q, b);
 	}
-	add_probe(q, b);
+	q->i_before = q->i_after = (size_t)-1;
+	if (q->reach != NULL && q->change == NULL)
+		q->i_before = reach_before(q->reach, b);
 	q->i_statement =
 	    batch_add(b, q->sql, q->params.n, parameters_values(&q->params));
 	batch_rows(b, row, q);
@@ -233,28 +195,14 @@ make_batch(struct query *q)
 		batch_sync(b);
 		batch_add(b, "ROLLBACK", 0, NULL);
 	}
+	if (q->i_before != (size_t)-1) {
+		batch_sync(b);
+		q->i_after = reach_after(q->reach, b);
+	}
 	return b;
 }
 
-/* --- what came back
- * ------------------------------------------------------------ */
-
-static void
-probe_failed(struct query *q, const PGresult *res)
-{
-	static const char mark[] = "\"airlock ";
-	const char *message = result_message(res);
-	const char *at = strstr(message, mark);
-
-	if (at == NULL) {
-		reply_server(&q->reply, res, NULL, q->sql, NULL, 0);
-		return;
-	}
-	at += sizeof(mark) - 1;
-	reply_reason(&q->reply, REASON_FUNCTION_UNKNOWN,
-	    "%.*s() is VOLATILE: it may write, and db_query only reads",
-	    (int)(strlen(at) > 0 ? strlen(at) - 1 : 0), at);
-}
+/* --- what came back --- */
 
 static void
 statement_failed(struct query *q, const struct batch *b, size_t failed)
@@ -262,10 +210,6 @@ statement_failed(struct query *q, const struct batch *b, size_t failed)
 	const PGresult *res = batch_result(b, failed);
 	const char *state = result_sqlstate(res);
 
-	if (failed == q->i_probe) {
-		probe_failed(q, res);
-		return;
-	}
 	reply_server(&q->reply, res, q->sql, q->sql, NULL, 0);
 	if (strcmp(state, "57014") == 0)
 		text_addf(&q->reply.text,
@@ -283,22 +227,70 @@ typed(void *arg, const struct err *e UNUSED)
 	answer(arg);
 }
 
-/* What the statement gave, or its failure, is taken already. */
 static void
-conclude(struct query *q)
+show(struct query *q)
 {
 	uint32_t oids[64];
-	size_t n;
+	size_t n = grid_unknown_types(&q->grid, q->login->catalog, oids, 64);
 
-	if (q->reply.text.len > 0) {
-		refuse(q);
-		return;
-	}
-	n = grid_unknown_types(&q->grid, q->login->catalog, oids, 64);
 	if (n > 0)
 		catalog_learn_types(q->login->catalog, oids, n, typed, q);
 	else
 		answer(q);
+}
+
+/* What was judged is not what is there: nothing of it is shown. */
+static void
+stale(struct query *q)
+{
+	struct grid fresh = { .rows_max = q->grid.rows_max };
+
+	reach_drop(q->login->reach, q->reach);
+	q->reach = NULL;
+	grid_release(&q->grid);
+	q->grid = fresh;
+	q->full = false;
+	q->definitions = NOT_KNOWN;
+	if (q->looks++ < JUDGE_LOOKS_MAX && !q->cancelled) {
+		consult(q);
+		return;
+	}
+	reply_reason(&q->reply, REASON_DEFINITION_CHANGED, "%s",
+	    reasons[REASON_DEFINITION_CHANGED].meaning);
+	refuse(q);
+}
+
+static void
+looked(struct query *q, const struct err *e, void (*next)(struct query *q))
+{
+	if (e->code == ERR_NONE) {
+		next(q);
+	} else if (e->code == ERR_UNFIT) {
+		stale(q);
+	} else {
+		judge_unanswered(&q->reply, e);
+		refuse(q);
+	}
+}
+
+static void
+looked_after(void *arg, const struct err *e)
+{
+	looked(arg, e, show);
+}
+
+/* What the statement gave, or its failure, is taken already. */
+static void
+conclude(struct query *q)
+{
+	if (q->reply.text.len > 0)
+		refuse(q);
+	else if (q->definitions == CHANGED)
+		stale(q);
+	else if (q->reach == NULL || q->definitions == SAME)
+		show(q);
+	else
+		reach_verify(q->login->reach, q->reach, looked_after, q);
 }
 
 static void
@@ -393,6 +385,7 @@ undo_when_quiet(struct query *q)
 static void
 executed(void *arg, struct link *l, struct batch *b)
 {
+	static const enum definitions after[] = { NOT_KNOWN, CHANGED, SAME };
 	struct query *q = arg;
 	const PGresult *res = batch_result(b, q->i_statement);
 	size_t failed = batch_failed(b);
@@ -402,8 +395,14 @@ executed(void *arg, struct link *l, struct batch *b)
 		batch_lost(q, l, batch_err(b));
 		return;
 	}
+	if (q->i_after != (size_t)-1)
+		q->definitions =
+		    failed == q->i_before
+			? CHANGED
+			: after[reach_after_read(b, q->i_after) + 1];
 	/* Being stopped because enough was read is not a failure. */
-	if (failed != (size_t)-1 && !(q->full && failed == q->i_statement))
+	if (failed != (size_t)-1 && failed != q->i_before &&
+	    !(q->full && failed == q->i_statement))
 		statement_failed(q, b, failed);
 	else if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 		grid_columns(&q->grid, res, NULL, PQnfields(res));
@@ -454,8 +453,59 @@ lost(void *arg, const struct err *e)
 	link_lost(q, e);
 }
 
-/* --- judging
- * -------------------------------------------------------------------- */
+/* --- judging --- */
+
+static void
+go(struct query *q)
+{
+	if (q->change != NULL)
+		run(q, q->change->link);
+	else
+		q->ticket = pool_get(q->login->pool, got_link, lost, q);
+}
+
+static void
+looked_before(void *arg, const struct err *e)
+{
+	looked(arg, e, go);
+}
+
+static void
+learned(void *arg, const struct reach *r, const struct err *e)
+{
+	struct query *q = arg;
+	struct verdict v = { 0 };
+	const struct finding *f;
+
+	q->reach = r;
+	if (r == NULL) {
+		judge_unanswered(&q->reply, e);
+		refuse(q);
+		return;
+	}
+	judge_reached(r, &q->facts, &v);
+	f = verdict_refusal(&v);
+	if (f != NULL) {
+		reply_finding(&q->reply, f, q->sql);
+		refuse(q);
+	} else {
+		go(q);
+	}
+}
+
+static void
+consult(struct query *q)
+{
+	struct reach_list *l = q->login->reach;
+
+	q->reach = reach_cached(l, &q->facts, false);
+	if (q->reach == NULL)
+		reach_learn(l, &q->facts, false, learned, q);
+	else if (q->change != NULL)
+		reach_verify(l, q->reach, looked_before, q);
+	else
+		go(q);
+}
 
 static void
 judged(struct query *q)
@@ -473,10 +523,10 @@ judged(struct query *q)
 		    "the statement uses %d parameters, %d were given",
 		    q->facts.params, q->params.n);
 		refuse(q);
-	} else if (q->change != NULL) {
-		run(q, q->change->link);
+	} else if (reach_is_empty(&q->facts)) {
+		go(q);
 	} else {
-		q->ticket = pool_get(q->login->pool, got_link, lost, q);
+		consult(q);
 	}
 }
 

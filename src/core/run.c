@@ -14,12 +14,14 @@ static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify,
 /* The way of one write; each either goes on at once or waits to be told. */
 static run_step *const steps[] = {
 	parse,      /* the child reads the text: facts, refusals */
+	run_consult, /* what it would run, by the server's catalog */
 	relate,     /* what the catalog says of the target */
 	rewrite_it, /* the child splices RETURNING in, with proof */
 	take_link,  /* a change, and a link of its own */
 	know_catalogs,
 	run_execute, /* begin, statement, counters: one round trip */
 	verify,      /* the target is still what it was taken for */
+	run_consult_again, /* and so is all that it ran */
 	run_pair,    /* before-images for ON CONFLICT */
 	run_prove,   /* counters against images */
 	run_sweep,   /* rows of the tables where they disagree */
@@ -74,8 +76,7 @@ cancel(struct call *call)
 		    "the call was cancelled");
 }
 
-/* --- judging
- * ------------------------------------------------------------------ */
+/* --- judging --- */
 
 static void
 judge(struct run *r)
@@ -205,14 +206,13 @@ rewrite_it(struct run *r)
 	return RUN_WAIT;
 }
 
-/* --- running
- * -------------------------------------------------------------------- */
+/* --- running --- */
 
 void
 run_from_catalog(struct run *r)
 {
 	r->step = 0;
-	while (steps[r->step] != relate)
+	while (steps[r->step] != run_consult)
 		r->step++;
 	run_go(r);
 }
@@ -340,8 +340,7 @@ release_it(struct run *r)
 	return RUN_WAIT;
 }
 
-/* --- telling
- * --------------------------------------------------------------------- */
+/* --- telling --- */
 
 static void
 learned(void *arg, const struct err *e UNUSED)
@@ -457,8 +456,7 @@ record_it(struct run *r)
 	return RUN_OVER;
 }
 
-/* --- the call
- * ----------------------------------------------------------------------- */
+/* --- the call --- */
 
 static void
 start(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)

@@ -34,6 +34,9 @@ struct run {
 	/* judged */
 	struct facts facts;
 	struct verdict asked;
+	const struct reach *reach; /* what it would run, once it is asked */
+	int looks;                 /* at definitions that keep changing */
+	bool ran;                  /* they are looked at again, afterwards */
 	struct relation *relation;
 	struct capture plan;
 	struct rewrite_result rewrite;
@@ -79,6 +82,11 @@ enum run_next run_link_failed(struct run *r, const struct err *e, bool started);
 void run_answer(struct run *r);
 void run_free(struct run *r);
 void run_record_refusal(struct run *r);
+
+/* core/judge.c: what the catalog says of what it would run, before and after.
+ */
+run_step run_consult, run_consult_again;
+void run_consult_cancel(struct run *r);
 
 /* core/again.c: what the statement did is taken back and it is run anew, from
  * the catalog on: the definition that it was spliced by has changed. */

@@ -21,6 +21,7 @@ static const char *const pins[][2] = {
 	{ "lc_monetary", "C" },
 	{ "synchronous_commit", "on" },
 	{ "default_transaction_read_only", "off" },
+	{ "jit", "off" }, /* the probes would pay for it, not gain by it */
 };
 #define NPINS (sizeof(pins) / sizeof(pins[0]))
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 /* A star at the end stands for any rest.  Kept in the order of PostgreSQL's
  * manual: chapter 9 (functions), then appendix F (contrib). */
 static const char *const reaching[] = {
@@ -94,18 +96,14 @@ static const char *const reaching[] = {
 	"heap_force_*",
 	"pg_stat_statements_reset",
 	"postgres_fdw_disconnect*",
-	"crosstab*",
-	"connectby",
-	"xpath_table",
-	"adminpack*",
-	"http*",
-	"pg_background_*",
-	"cron_*",
-	"schedule",
-	"unschedule",
-	"plpy*",
-	"load_file",
 };
+
+/* Files, other connections, background jobs, other programs, or text that runs
+ * as SQL (crosstab, xpath_table). */
+const char functions_extensions[] =
+    "{adminpack,aws_lambda,aws_s3,dblink,file_fdw,http,lo,pageinspect,"
+    "pg_background,pg_cron,pg_net,pg_prewarm,pg_surgery,pg_task,pgagent,"
+    "plproxy,plsh,postgres_fdw,tablefunc,xml2}";
 
 const char functions_harmless[] =
     "{random,random_normal,clock_timestamp,timeofday,gen_random_uuid,uuidv4,"
@@ -148,4 +146,19 @@ function_reaches_out(const char *name)
 		if (matches(reaching[i], name))
 			return true;
 	return false;
+}
+
+char *
+functions_pattern(void)
+{
+	struct text t = { 0 };
+
+	text_add(&t, "^(");
+	for (size_t i = 0; i < sizeof(reaching) / sizeof(reaching[0]); i++) {
+		text_add(&t, i > 0 ? "|" : "");
+		for (const char *c = reaching[i]; *c != '\0'; c++)
+			text_add(&t, *c == '*' ? ".*" : (char[]){ *c, '\0' });
+	}
+	text_add(&t, ")$");
+	return text_take(&t);
 }

@@ -13,8 +13,13 @@
  * refused too.
  */
 bool function_reaches_out(const char *name);
+/* The same names as a regular expression of PostgreSQL's, which the catalog is
+ * asked with: by oid, wherever such a function of pg_catalog is called from. */
+char *functions_pattern(void);
 /* VOLATILE functions of pg_catalog that a read may call, as an SQL array
- * literal for the probe that travels with each read. */
+ * literal. */
 extern const char functions_harmless[];
+/* Extensions none of whose functions is called, as an SQL array literal. */
+extern const char functions_extensions[];
 
 #endif

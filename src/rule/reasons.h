@@ -51,6 +51,7 @@ extern const char *const severity_name[SEVERITY_N];
 	X(DATABASE_DOWN, REFUSE, "the database cannot be reached", "Airlock keeps trying; call db_status to see when it is back.") \
 	X(UNAVAILABLE, REFUSE, "Airlock cannot serve the call now", "Try again; tell the operator if it goes on.") \
 	X(BLOCKED, REFUSE, "another transaction holds a lock that the statement needs", "Wait until it has ended, then try again.") \
+	X(DEFINITION_CHANGED, REFUSE, "a table, view, function or policy that the statement uses was defined anew while it ran", "Send the statement again.") \
 	X(CONFLICT, REFUSE, "rows of the statement were changed by somebody else meanwhile", "Read the rows again and send the statement again.") \
 	X(NO_WHERE, HIGH, "UPDATE or DELETE of a whole table: no condition", "") \
 	X(VACUOUS_WHERE, HIGH, "the condition is true for every row", "") \

@@ -266,6 +266,7 @@ facts_release(struct facts *f)
 	names_release(&f->reads);
 	names_release(&f->writes);
 	names_release(&f->functions);
+	names_release(&f->implied);
 	for (size_t i = 0; i < f->nset_columns; i++)
 		free(f->set_columns[i]);
 	free(f->set_columns);

@@ -50,7 +50,10 @@ struct facts_name {
 	char op;     /* relations: 'r' read, 'i' insert, 'u' update, 'd' delete,
 	                'm' merge, 'x' named by a statement of another kind
 	                (all of those are among the writes); functions: 'f',
-	                or 'o' for an operator with a schema of its own */
+	                or 'o' for an operator with a schema of its own;
+	                what may run a function without calling it: 'o' a
+	                bare operator, 't' a type, 'a' a name behind a dot,
+	                which may be a function of the row before it */
 	bool nested; /* a write inside a CTE, not the statement's own target */
 	int nargs;   /* functions: as written; -1 where not known */
 	long position;
@@ -73,6 +76,7 @@ struct facts {
 	struct facts_names reads;  /* CTE names left out, scoping done right */
 	struct facts_names writes; /* own target first */
 	struct facts_names functions; /* wherever they stand */
+	struct facts_names implied;   /* see facts_name.op */
 	bool locking;                 /* FOR UPDATE and its kin, anywhere */
 	long locking_position;
 	bool into;   /* SELECT INTO, anywhere; CREATE TABLE AS under EXPLAIN */

@@ -27,7 +27,7 @@ struct walk {
 	const struct scope *scope;
 	int depth;
 	int queries; /* SELECTs and writes around this place */
-	struct list reads, writes, functions;
+	struct list reads, writes, functions, implied;
 	struct err *e;
 };
 
@@ -316,6 +316,21 @@ func_call(struct walk *w, const ProtobufCMessage *m)
 	return children(w, m);
 }
 
+static int
+add_implied(struct walk *w, char op, const char *schema, const char *name,
+    long position)
+{
+	struct facts_name n = {
+		.schema = lent(schema),
+		.name = lent(name),
+		.op = op,
+		.nargs = -1,
+		.position = position,
+	};
+
+	return n.name == NULL ? 0 : add(w, &w->implied, &n);
+}
+
 /* A bare operator is looked up on the search path and is the catalog's affair;
  * OPERATOR(evil.+) calls whatever evil says. */
 static int
@@ -325,7 +340,9 @@ add_operator(struct walk *w, PgQuery__Node *const *v, size_t n, int nargs,
 	const char *schema, *name;
 
 	tree_qualified(v, n, &schema, &name);
-	if (schema == NULL || strcmp(schema, "pg_catalog") == 0)
+	if (schema == NULL)
+		return add_implied(w, 'o', NULL, name, position);
+	if (strcmp(schema, "pg_catalog") == 0)
 		return 0;
 	return add_function(w, 'o', schema, name, nargs, position);
 }
@@ -374,6 +391,55 @@ range_table_sample(struct walk *w, const ProtobufCMessage *m)
 }
 
 static int
+type_name(struct walk *w, const ProtobufCMessage *m)
+{
+	const PgQuery__TypeName *t = (const void *)m;
+	const char *schema, *name;
+
+	tree_qualified(t->names, t->n_names, &schema, &name);
+	if ((schema == NULL || strcmp(schema, "pg_catalog") != 0) &&
+	    add_implied(w, 't', schema, name, t->location) == -1)
+		return -1;
+	return children(w, m);
+}
+
+/* t.f and (expression).f call f(t) where there is no such column. */
+static int
+add_dotted(struct walk *w, PgQuery__Node *const *v, size_t n, long position)
+{
+	for (size_t i = 0; i < n; i++) {
+		const PgQuery__String *s =
+		    tree_as(v[i], &pg_query__string__descriptor);
+
+		if (s != NULL &&
+		    add_implied(w, 'a', NULL, s->sval, position) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+column_ref(struct walk *w, const ProtobufCMessage *m)
+{
+	const PgQuery__ColumnRef *c = (const void *)m;
+
+	if (c->n_fields > 1 &&
+	    add_dotted(w, c->fields + 1, c->n_fields - 1, c->location) == -1)
+		return -1;
+	return children(w, m);
+}
+
+static int
+a_indirection(struct walk *w, const ProtobufCMessage *m)
+{
+	const PgQuery__AIndirection *x = (const void *)m;
+
+	if (add_dotted(w, x->indirection, x->n_indirection, -1) == -1)
+		return -1;
+	return children(w, m);
+}
+
+static int
 param_ref(struct walk *w, const ProtobufCMessage *m)
 {
 	const PgQuery__ParamRef *p = (const void *)m;
@@ -402,6 +468,9 @@ static const struct {
 	{ &pg_query__sort_by__descriptor, sort_by },
 	{ &pg_query__range_table_sample__descriptor, range_table_sample },
 	{ &pg_query__param_ref__descriptor, param_ref },
+	{ &pg_query__type_name__descriptor, type_name },
+	{ &pg_query__column_ref__descriptor, column_ref },
+	{ &pg_query__a__indirection__descriptor, a_indirection },
 };
 
 /*
@@ -483,6 +552,7 @@ walk_statement(const ProtobufCMessage *stmt, const ProtobufCMessage *own,
 	w->reads.names = &f->reads;
 	w->writes.names = &f->writes;
 	w->functions.names = &f->functions;
+	w->implied.names = &f->implied;
 	rc = walk(w, stmt);
 	free(w);
 	return rc;

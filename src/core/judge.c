@@ -1,0 +1,168 @@
+/* judge: what the catalog says of what a statement would run */
+#include "core/judge.h"
+
+#include <string.h>
+
+#include "core/run.h"
+#include "rule/functions.h"
+
+const struct reach_rules *
+judge_rules(void)
+{
+	static struct reach_rules rules;
+
+	if (rules.outside == NULL)
+		rules = (struct reach_rules){
+			.harmless = functions_harmless,
+			.outside = functions_pattern(),
+			.extensions = functions_extensions,
+		};
+	return &rules;
+}
+
+static long
+position_of(const struct facts_names *v, const char *name)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (strcmp(v->v[i].name, name) == 0)
+			return v->v[i].position;
+	return -1;
+}
+
+static long
+place_of(const struct reach *r, const struct facts *f)
+{
+	long at;
+
+	if (r->through != NULL)
+		return -1;
+	at = position_of(&f->functions, r->name);
+	return at != -1 ? at : position_of(&f->implied, r->name);
+}
+
+void
+judge_reached(const struct reach *r, const struct facts *f, struct verdict *v)
+{
+	const char *through = r->through != NULL ? r->through : "";
+	const char *calls = r->through != NULL ? " calls " : "";
+
+	if (r->temporary != NULL)
+		verdict_add(v, REASON_NOT_UNDERSTOOD,
+		    position_of(&f->reads, r->temporary),
+		    "%.64s is a temporary table, which no statement of an "
+		    "agent may use",
+		    r->temporary);
+	if (r->function == NULL)
+		return;
+	if (r->outside)
+		verdict_add(v, REASON_FUNCTION_OUTSIDE, place_of(r, f),
+		    "%.120s%s%.160s, which acts outside the transaction, runs "
+		    "text as SQL or only waits",
+		    through, calls, r->function);
+	else
+		verdict_add(v, REASON_FUNCTION_UNKNOWN, place_of(r, f),
+		    "%.120s%s%.160s is VOLATILE: it may write, and db_query "
+		    "only reads",
+		    through, r->through != NULL ? " calls a function: " : "",
+		    r->function);
+}
+
+void
+judge_unanswered(struct reply *reply, const struct err *e)
+{
+	if (e->code == ERR_DATABASE)
+		reply_reason(reply, REASON_UNAVAILABLE,
+		    "the server's catalog cannot be asked what the statement "
+		    "would run: %s",
+		    e->text);
+	else
+		reply_link(reply, e, false);
+}
+
+/* --- a write --- */
+
+static void
+learned(void *arg, const struct reach *r, const struct err *e)
+{
+	struct run *run = arg;
+	struct verdict v = { 0 };
+	struct reply reply = { 0 };
+	const struct finding *f;
+
+	run->reach = r;
+	if (r == NULL) {
+		judge_unanswered(&reply, e);
+		(void)run_reply(run, &reply);
+		return;
+	}
+	judge_reached(r, &run->facts, &v);
+	f = verdict_refusal(&v);
+	if (f != NULL)
+		(void)run_refuse_finding(run, f);
+	else
+		run_go(run);
+}
+
+static void
+still(void *arg, const struct err *e)
+{
+	struct run *run = arg;
+	struct reach_list *l =
+	    ((struct agent_logins *)run->agent->links)->writer->reach;
+	struct reply reply = { 0 };
+
+	if (e->code == ERR_NONE) {
+		run_go(run);
+	} else if (e->code != ERR_UNFIT) {
+		judge_unanswered(&reply, e);
+		(void)run_reply(run, &reply);
+	} else if (!run->ran && run->looks++ < JUDGE_LOOKS_MAX) {
+		reach_drop(l, run->reach);
+		run->reach = NULL;
+		reach_learn(l, &run->facts, true, learned, run);
+	} else {
+		(void)run_refuse(run, REASON_DEFINITION_CHANGED, "%s",
+		    reasons[REASON_DEFINITION_CHANGED].meaning);
+	}
+}
+
+/* What is remembered may be old: it is looked at again before, and after. */
+enum run_next
+run_consult(struct run *r)
+{
+	struct reach_list *l =
+	    ((struct agent_logins *)r->agent->links)->writer->reach;
+
+	if (reach_is_empty(&r->facts))
+		return RUN_GO;
+	reach_release(l, r->reach);
+	r->ran = false;
+	r->reach = reach_cached(l, &r->facts, true);
+	if (r->reach != NULL)
+		reach_verify(l, r->reach, still, r);
+	else
+		reach_learn(l, &r->facts, true, learned, r);
+	return RUN_WAIT;
+}
+
+enum run_next
+run_consult_again(struct run *r)
+{
+	if (r->reach == NULL)
+		return RUN_GO;
+	r->ran = true;
+	reach_verify(((struct agent_logins *)r->agent->links)->writer->reach,
+	    r->reach, still, r);
+	return RUN_WAIT;
+}
+
+void
+run_consult_cancel(struct run *r)
+{
+	struct reach_list *l =
+	    ((struct agent_logins *)r->agent->links)->writer->reach;
+
+	reach_forget(l, r);
+	reach_release(l, r->reach);
+	r->reach = NULL;
+}

@@ -1,0 +1,67 @@
+/* reach: what a statement would run on this server, and whether it still would
+ */
+#ifndef AIRLOCK_PG_REACH_H
+#define AIRLOCK_PG_REACH_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "pg/pool.h"
+#include "sql/facts.h"
+
+/* What is let through; see rule/functions.h. */
+struct reach_rules {
+	const char *harmless;   /* array literal: names in pg_catalog */
+	const char *outside;    /* regular expression: names in pg_catalog */
+	const char *extensions; /* array literal */
+};
+
+/*
+ * What was found for all that a statement names, by oid on the server itself:
+ * functions named, and those behind views, row security policies, operators,
+ * casts, types, aggregates and defaults of arguments.  `function` is the first
+ * that must not be called, NULL where there is none; a read must call no
+ * VOLATILE function but a harmless one, nothing may reach outside.
+ */
+struct reach {
+	char *function; /* "public.f(integer)" */
+	char *name;     /* "f" */
+	char *through;  /* "view public.v"; NULL: the statement itself */
+	bool outside;
+	char *temporary; /* a name that a temporary table has taken, or NULL */
+};
+
+struct reach_list;
+struct reach_list *reach_list_new(struct pool *p, const struct reach_rules *r);
+void reach_list_free(struct reach_list *l);
+
+/* Whether there is nothing in the statement that could lead anywhere. */
+bool reach_is_empty(const struct facts *f);
+/* What is remembered, or NULL; lent until reach_release.  It may be stale:
+ * reach_before says so in time, reach_after afterwards. */
+const struct reach *reach_cached(struct reach_list *l, const struct facts *f,
+    bool write);
+/* Asks the control link.  Only what is let through is remembered. */
+typedef void reach_learned(void *arg, const struct reach *r,
+    const struct err *e);
+void reach_learn(struct reach_list *l, const struct facts *f, bool write,
+    reach_learned *learned, void *arg);
+void reach_release(struct reach_list *l, const struct reach *r);
+/* It was stale: forgets it. */
+void reach_drop(struct reach_list *l, const struct reach *r);
+
+/* Adds a statement that fails where the definitions are others now; in a
+ * transaction that is not READ COMMITTED it would look at old ones. */
+size_t reach_before(const struct reach *r, struct batch *b);
+/* Adds an optional one, in a segment of its own, and reads its answer: 1 the
+ * same, 0 changed, -1 not known. */
+size_t reach_after(const struct reach *r, struct batch *b);
+int reach_after_read(const struct batch *b, size_t i);
+/* The same question over the control link: ERR_UNFIT where they changed. */
+typedef void reach_verified(void *arg, const struct err *e);
+void reach_verify(struct reach_list *l, const struct reach *r,
+    reach_verified *done, void *arg);
+/* Neither learned nor done is called for this arg any more. */
+void reach_forget(struct reach_list *l, const void *arg);
+
+#endif

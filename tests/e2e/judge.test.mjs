@@ -1,0 +1,189 @@
+// judge: what a statement would run, by the catalog of the server it runs on
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { bindir } from './lib/cluster.mjs';
+import { outcome, release, world } from './lib/world.mjs';
+import { ask, exited, Lines } from './lib/wait.mjs';
+
+after(release);
+
+const PLACES = `
+	CREATE TABLE t(id int PRIMARY KEY, a text);
+	INSERT INTO t VALUES (1, 'x');
+	CREATE TABLE trace(n int);
+	CREATE FUNCTION vol() RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1';
+	CREATE FUNCTION stab() RETURNS int LANGUAGE sql STABLE AS 'SELECT 1';
+	CREATE VIEW v AS SELECT id, vol() AS x FROM t;
+	CREATE VIEW v2 AS SELECT * FROM (SELECT * FROM v WHERE id = 1) s;
+	CREATE VIEW v_lock AS SELECT pg_try_advisory_lock(1);
+	CREATE VIEW v_file AS SELECT pg_ls_dir('.') AS f;
+	CREATE VIEW v_xml AS SELECT table_to_xml('t', true, true, '') AS x;
+	CREATE VIEW v_ok AS SELECT t.*, stab(), now(), random() FROM t JOIN pg_class ON relname = a;
+	CREATE FUNCTION opf(int, int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1';
+	CREATE OPERATOR %%% (leftarg = int, rightarg = int, function = opf);
+	CREATE VIEW v_op AS SELECT 1 %%% 2 AS x;
+	CREATE FUNCTION chk(int) RETURNS bool LANGUAGE sql VOLATILE AS 'SELECT true';
+	CREATE DOMAIN dom AS int CHECK (chk(VALUE));
+	CREATE TYPE comp AS (d dom);
+	CREATE TYPE en AS ENUM ('a');
+	CREATE FUNCTION to_en(text) RETURNS en LANGUAGE sql VOLATILE AS $$ SELECT 'a'::en $$;
+	CREATE CAST (text AS en) WITH FUNCTION to_en(text);
+	CREATE AGGREGATE agg(int) (sfunc = opf, stype = int);
+	CREATE FUNCTION dflt(a int DEFAULT vol()) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1';
+	CREATE FUNCTION over(int) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1';
+	CREATE FUNCTION over(int, int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1';
+	CREATE FUNCTION attr(t) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1';
+	CREATE FUNCTION a(t) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1';
+	CREATE TABLE guarded(id int);
+	ALTER TABLE guarded ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+	CREATE POLICY p ON guarded USING (vol() = 1);
+	GRANT ALL ON ALL TABLES IN SCHEMA public TO app;`;
+
+const reading = async (t, more) => world(t, { setup: PLACES, ...more });
+
+test('a read calls no VOLATILE function by any way', async t => {
+	const w = await reading(t);
+	for (const [sql, code, says] of [
+		['SELECT vol()', 'FUNCTION_UNKNOWN', /public\.vol\(\) is VOLATILE.*at character 8/],
+		['SELECT * FROM v', 'FUNCTION_UNKNOWN', /view public\.v calls .*public\.vol\(\)/],
+		['SELECT 1 FROM v2', 'FUNCTION_UNKNOWN', /view public\.v calls .*public\.vol\(\)/],
+		['WITH c AS (SELECT * FROM v2) SELECT 1 FROM c', 'FUNCTION_UNKNOWN', /view public\.v /],
+		['EXPLAIN SELECT * FROM v', 'FUNCTION_UNKNOWN', /view public\.v /],
+		['SELECT * FROM v_lock', 'FUNCTION_OUTSIDE', /view public\.v_lock calls pg_catalog\.pg_try_advisory_lock/],
+		['SELECT * FROM v_file', 'FUNCTION_OUTSIDE', /view public\.v_file calls pg_catalog\.pg_ls_dir/],
+		['SELECT * FROM v_xml', 'FUNCTION_OUTSIDE', /view public\.v_xml calls pg_catalog\.table_to_xml/],
+		['SELECT * FROM v_op', 'FUNCTION_UNKNOWN', /view public\.v_op calls .*public\.opf\(/],
+		['SELECT 1 %%% 2', 'FUNCTION_UNKNOWN', /operator public\.%%%\(integer,integer\) calls/],
+		['SELECT 1 OPERATOR(public.%%%) 2', 'FUNCTION_UNKNOWN', /operator public\.%%%/],
+		['SELECT 5::dom', 'FUNCTION_UNKNOWN', /type public\.dom calls .*public\.chk\(/],
+		['SELECT dom(5)', 'FUNCTION_UNKNOWN', /type public\.dom/],
+		['SELECT * FROM json_populate_record(NULL::comp, \'{"d":1}\')', 'FUNCTION_UNKNOWN', /type public\.dom/],
+		['SELECT * FROM json_to_record(\'{"d":1}\') AS x(d dom)', 'FUNCTION_UNKNOWN', /type public\.dom/],
+		['SELECT a::en FROM t', 'FUNCTION_UNKNOWN', /type public\.en calls .*public\.to_en\(/],
+		['SELECT agg(id) FROM t', 'FUNCTION_UNKNOWN', /aggregate public\.agg\(integer\) calls/],
+		['SELECT dflt()', 'FUNCTION_UNKNOWN', /function public\.dflt\(integer\) calls/],
+		['SELECT t.attr FROM t', 'FUNCTION_UNKNOWN', /public\.attr\(public\.t\)/],
+		['SELECT (t).attr FROM t', 'FUNCTION_UNKNOWN', /public\.attr/],
+		['SELECT over(1, 2)', 'FUNCTION_UNKNOWN', /public\.over\(integer,integer\)/],
+		['SELECT * FROM guarded', 'FUNCTION_UNKNOWN', /policy|table public\.guarded calls/],
+	]) {
+		const answer = await w.agent.query(sql);
+		assert.equal(outcome(answer), code, `${sql}: ${answer.text}`);
+		assert.match(answer.text, says, sql);
+	}
+});
+
+test('what only reads is not kept out', async t => {
+	const w = await reading(t);
+	for (const sql of ['SELECT * FROM v_ok', 'SELECT stab(), now(), gen_random_uuid()', 'SELECT over(1)', 'SELECT t.a FROM t',
+		'SELECT x.a, x.id FROM (SELECT * FROM t) x', 'EXPLAIN ANALYZE SELECT * FROM t', 'SELECT * FROM pg_stat_activity',
+		'SELECT * FROM information_schema.columns LIMIT 1', 'SELECT \'a\'::text || 1', 'VALUES (1)', 'TABLE t', 'SHOW work_mem',
+		'SELECT $1::int4'])
+		assert.equal(outcome(await w.agent.query(sql, sql.includes('$1') ? { params: ['1'] } : {})), 'rows', sql);
+});
+
+test('a definition that changes between two statements is judged anew', async t => {
+	const w = await reading(t);
+	const read = async sql => outcome(await w.agent.query(sql));
+	await w.sql('CREATE VIEW w AS SELECT id FROM t; CREATE FUNCTION g() RETURNS int LANGUAGE sql STABLE AS \'SELECT 1\';');
+	for (const [before, sql] of [
+		['CREATE OR REPLACE VIEW w AS SELECT vol() AS id', 'SELECT id FROM w'],
+		['ALTER FUNCTION g() VOLATILE', 'SELECT g()'],
+		['CREATE FUNCTION g(text) RETURNS int LANGUAGE sql VOLATILE AS \'SELECT 1\'', 'SELECT g(\'1\')'],
+		['CREATE FUNCTION h(text, text) RETURNS int LANGUAGE sql VOLATILE AS \'SELECT 1\'; CREATE OPERATOR ### (leftarg = text, rightarg = text, function = h)',
+			'SELECT id FROM t WHERE \'a\'::text ### \'b\'::text = 1'],
+		['ALTER DOMAIN plain_dom ADD CHECK (chk(VALUE))', 'SELECT 1::plain_dom'],
+	]) {
+		await w.sql('CREATE OPERATOR ### (leftarg = int, rightarg = int, function = int4pl)').catch(() => {});
+		await w.sql('CREATE DOMAIN plain_dom AS int').catch(() => {});
+		await w.sql('ALTER FUNCTION g() STABLE');
+		const first = await read(sql);
+		assert.ok(['rows', '42883'].includes(first), `${sql}: ${first}`);
+		assert.equal(await read(sql), first);
+		await w.sql(before);
+		assert.equal(await read(sql), 'FUNCTION_UNKNOWN', sql);
+	}
+	await w.sql('CREATE OR REPLACE VIEW w AS SELECT 1 AS id; ALTER FUNCTION g() STABLE;');
+	assert.equal(await read('SELECT id FROM w'), 'rows');
+});
+
+// A superuser's session; run(sql) has run it.
+function session(w) {
+	const child = spawn(join(bindir, 'psql'), ['-X', '-q', '-A', '-t', '-d', w.cluster.conninfo(w.database, 'postgres')],
+		{ stdio: ['pipe', 'pipe', 'inherit'] });
+	const lines = new Lines(child.stdout);
+	let n = 0;
+	return {
+		run: sql => {
+			child.stdin.write(`${sql}\n\\echo done ${++n}\n`);
+			return lines.until(l => l === `done ${n}`);
+		},
+		end: () => {
+			child.stdin.end();
+			return exited(child);
+		},
+	};
+}
+
+// A statement that waits for a lock while what it uses is defined anew.
+async function during(w, sql, change, tool = 'query') {
+	const s = session(w);
+	await s.run('BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE;');
+	const answer = w.agent[tool](sql);
+	await ask(async () => await w.sql('SELECT count(*) FROM pg_locks WHERE NOT granted') !== '0', 'a waiting lock');
+	await w.sql(change);
+	await s.run('COMMIT');
+	await s.end();
+	return answer;
+}
+
+test('a definition that changes while a read waits is noticed', async t => {
+	const w = await reading(t);
+	await w.sql('CREATE FUNCTION g() RETURNS int LANGUAGE sql STABLE AS \'SELECT 1\'');
+	assert.equal(outcome(await w.agent.query('SELECT g() FROM t')), 'rows');
+	const answer = await during(w, 'SELECT g() FROM t', 'ALTER FUNCTION g() VOLATILE');
+	assert.equal(outcome(answer), 'FUNCTION_UNKNOWN', answer.text);
+	await w.sql('ALTER FUNCTION g() STABLE');
+	assert.equal(outcome(await during(w, 'SELECT g() FROM t', 'ALTER FUNCTION g() VOLATILE; ALTER FUNCTION g() STABLE;')), 'rows');
+});
+
+test('a table that is a view by the time that the read gets to it', async t => {
+	const w = await reading(t);
+	assert.equal(outcome(await w.agent.query('SELECT id FROM trace2')), '42P01');
+	await w.sql('CREATE TABLE trace2(id int)');
+	assert.equal(outcome(await w.agent.query('SELECT id FROM trace2')), 'rows');
+	const s = session(w);
+	await s.run('BEGIN; DROP TABLE trace2; CREATE VIEW trace2 AS SELECT vol() AS id;');
+	const answer = w.agent.query('SELECT id FROM trace2');
+	await ask(async () => await w.sql('SELECT count(*) FROM pg_locks WHERE NOT granted') !== '0', 'a waiting lock');
+	await s.run('COMMIT');
+	await s.end();
+	assert.equal(outcome(await answer), 'FUNCTION_UNKNOWN');
+});
+
+test('a write may call a VOLATILE function, but nothing that reaches outside', async t => {
+	const w = await reading(t);
+	for (const [sql, code] of [
+		['INSERT INTO trace SELECT vol()', 'pending'],
+		['INSERT INTO trace SELECT x FROM v', 'pending'],
+		['INSERT INTO trace SELECT 1 FROM v_lock', 'FUNCTION_OUTSIDE'],
+		['UPDATE t SET a = (SELECT f FROM v_file LIMIT 1)', 'FUNCTION_OUTSIDE'],
+		['DELETE FROM t USING v_xml WHERE x IS NULL', 'FUNCTION_OUTSIDE'],
+	]) {
+		const answer = await w.agent.execute(sql);
+		assert.equal(outcome(answer), code, `${sql}: ${answer.text}`);
+	}
+});
+
+test('a read inside a held change is judged by what is true now', async t => {
+	const w = await reading(t);
+	await w.sql('CREATE FUNCTION g() RETURNS int LANGUAGE sql STABLE AS \'SELECT 1\'');
+	const { json } = await w.agent.execute('INSERT INTO t VALUES (2, \'y\')');
+	const inside = { change_id: json.change_id };
+	assert.equal(outcome(await w.agent.query('SELECT g(), count(*) FROM t', inside)), 'rows');
+	await w.sql('ALTER FUNCTION g() VOLATILE');
+	assert.equal(outcome(await w.agent.query('SELECT g(), count(*) FROM t', inside)), 'FUNCTION_UNKNOWN');
+	assert.equal((await w.agent.query('SELECT count(*) FROM t', inside)).json.rows[0][0], '2');
+});
