@@ -76,12 +76,12 @@ $(BUILD)/airlockd: $(BUILD)/src/front/main.o $(call archives,$(LAYERS))
 	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/airlock: $(call objs,$(filter-out cli/airlock-mcp.c,$(wildcard cli/*.c))) \
-    $(call archives,base wire diff)
+    $(call archives,base wire rule diff)
 	$(call short,LINK)$(LINK) -o $@ $^ $(CLI_LIBS)
 
 $(BUILD)/unit/cli/%: $(BUILD)/tests/unit/cli/%.o \
     $(call objs,$(filter-out cli/airlock.c cli/airlock-mcp.c,$(wildcard cli/*.c))) \
-    $(call archives,base wire diff)
+    $(call archives,base wire rule diff)
 	@mkdir -p $(@D)
 	$(call short,LINK)$(LINK) -o $@ $^ $(CLI_LIBS) -lcmocka
 
@@ -93,7 +93,11 @@ $(BUILD)/guard/%: $(BUILD)/tests/guard/%.o
 	@mkdir -p $(@D)
 	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/bench/bench: $(call objs,$(wildcard tests/bench/*.c))
+$(BUILD)/bench/judge: $(BUILD)/tests/bench/judge.o $(call archives,$(LAYERS))
+	@mkdir -p $(@D)
+	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/bench/bench: $(call objs,$(filter-out %/judge.c,$(wildcard tests/bench/*.c)))
 	@mkdir -p $(@D)
 	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
 
@@ -137,8 +141,13 @@ check-headers: ## every header compiles on its own
 check-man: ## the manual pages are clean
 	@test -z "$(MAN)" || mandoc -Tlint -Wwarning $(MAN)
 
-check-docs: ## every verb, key, option and code is in the manual
+check-docs: $(BUILD)/airlock ## every verb, key, option and code is in the manual
 	@test ! -e tests/docs.sh || sh tests/docs.sh
+	@$(BUILD)/airlock reasons --markdown | diff docs/reasons.md - || \
+	    { echo "docs: docs/reasons.md is made by 'make reasons'"; exit 1; }
+
+reasons: $(BUILD)/airlock ## make docs/reasons.md from the table
+	@$(BUILD)/airlock reasons --markdown >docs/reasons.md
 
 check-asan: ## the same tests under ASan and UBSan
 	@sh tests/deps.sh build test asan
@@ -228,6 +237,11 @@ bench: ## measure, against raw libpq; see docs/performance.md
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(BUILD)/bench/bench
 	@BUILD=$(BUILD) sh tests/stage.sh node tests/bench/bench.mjs
 
+bench-judge: ## measure what it costs to judge a statement
+	@sh tests/deps.sh build demo
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(BUILD)/bench/judge
+	@BUILD=$(BUILD) sh tests/stage.sh node tests/bench/judge.mjs
+
 man: $(MAN) ## show the manual pages
 	@man -l $(MAN)
 
@@ -268,6 +282,6 @@ help: ## this list
     check-unit check-fuzz check-e2e check-layers check-headers check-man \
     check-docs check-asan check-valgrind fuzz fuzz-run lint lint-source \
     lint-calls warnings objects format format-check tidy cppcheck analyze \
-    cover demo demo-update bench man install uninstall dist clean help
+    cover demo demo-update bench bench-judge man install uninstall dist clean help
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

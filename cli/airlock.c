@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "client.h"
 #include "options.h"
+#include "reasons.h"
 #include "verbs.h"
 
 /* Rows of a database pass through: no core file, no debugger of the same user,
@@ -50,6 +51,8 @@ main(int argc, char **argv)
 	int code;
 
 	harden();
+	if (argc > 1 && strcmp(argv[1], "reasons") == 0)
+		return leave(reasons_main(argc - 2, argv + 2)); /* no daemon */
 	if (options_parse(argc, argv, &o, &e) == -1) {
 		fprintf(stderr, "airlock: %s\n", e.text);
 		return CTL_USAGE;

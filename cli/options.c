@@ -69,6 +69,8 @@ options_help(FILE *out)
 		    ctl_verbs[i].pattern != NULL ? ctl_verbs[i].pattern : "");
 		fprintf(out, "  %-30s %s\n", left, ctl_verbs[i].help);
 	}
+	fprintf(out, "  %-30s %s\n", "reasons [CODE]",
+	    "what the codes mean; no daemon is asked");
 	fprintf(out, "  %-30s %s\n\n", "help", "this text");
 	for (size_t i = 0; i < NOPTIONS; i++) {
 		const struct option_row *o = &table[i];

@@ -44,4 +44,12 @@ for key in $(sed -n 's/^\.It Ic \([a-z_]*\) Ns = .*/\1/p' man/airlockd.conf.5); 
 	echo "docs: man/airlockd.conf.5 speaks of '$key', which is no key"
 	status=1
 done
+
+# A code that nothing in the source gives is no code.
+codes=$(each src/rule/reasons.h 's/^[[:space:]]*X(\([A-Z_]*\),.*/\1/p') || status=1
+for code in $codes; do
+	grep -rqE "REASON_$code\>|\"$code\"" src --include='*.c' && continue
+	echo "docs: src/rule/reasons.h has '$code', which nothing gives"
+	status=1
+done
 exit $status

@@ -16,7 +16,7 @@ extern const char *const severity_name[SEVERITY_N];
 
 /* clang-format off */
 #define REASONS(X) \
-	/* code, severity, what it means (for docs and the operator), what is accepted instead (for the agent) */ \
+	/* code, severity, what it means (for docs and the operator), what is accepted instead (for the agent that is refused), or what to look at (for the operator who decides) */ \
 	X(MULTIPLE_STATEMENTS, REFUSE, "the text holds more than one statement", "Send one statement a call.") \
 	X(NOTHING_TO_RUN, REFUSE, "the text holds no statement", "Send one SQL statement.") \
 	X(SYNTAX, REFUSE, "the statement does not parse", "Correct the statement at the position given.") \
@@ -38,7 +38,6 @@ extern const char *const severity_name[SEVERITY_N];
 	X(FUNCTION_UNKNOWN, REFUSE, "the function may write or is not known to only read", "Use STABLE or IMMUTABLE functions in db_query.") \
 	X(NOT_UNDERSTOOD, REFUSE, "the statement holds something that is not understood", "Write it in a plainer form.") \
 	X(NOT_PROVED, REFUSE, "the statement could not be instrumented with proof", "Write it in a plainer form.") \
-	X(ARGUMENTS, REFUSE, "an argument of the tool is missing, unknown or of the wrong type", "Give the arguments that the tool's schema names.") \
 	X(PARAMETERS, REFUSE, "the parameters do not fit the statement", "Give one value, as text or null, for each of $1, $2, ...") \
 	X(CHANGE_UNKNOWN, REFUSE, "no change of this agent has that id", "Use a change_id that db_execute returned and db_status lists.") \
 	X(CHANGE_NOT_PENDING, REFUSE, "the change is already decided", "Start a new change without change_id.") \
@@ -50,23 +49,21 @@ extern const char *const severity_name[SEVERITY_N];
 	X(LOST, REFUSE, "the database ended the transaction or the link to it", "Nothing was applied. Look at db_status, then try again.") \
 	X(DATABASE_DOWN, REFUSE, "the database cannot be reached", "Airlock keeps trying; call db_status to see when it is back.") \
 	X(UNAVAILABLE, REFUSE, "Airlock cannot serve the call now", "Try again; tell the operator if it goes on.") \
-	X(BLOCKED, REFUSE, "another transaction holds a lock that the statement needs", "Wait until it has ended, then try again.") \
 	X(DEFINITION_CHANGED, REFUSE, "a table, view, function or policy that the statement uses was defined anew while it ran", "Send the statement again.") \
-	X(CONFLICT, REFUSE, "rows of the statement were changed by somebody else meanwhile", "Read the rows again and send the statement again.") \
-	X(NO_WHERE, HIGH, "UPDATE or DELETE of a whole table: no condition", "") \
-	X(VACUOUS_WHERE, HIGH, "the condition is true for every row", "") \
-	X(WHERE_IGNORES_TARGET, HIGH, "the condition never mentions the table that is written", "") \
-	X(MANY_ROWS, HIGH, "1,000 rows or more", "") \
-	X(LARGE_SHARE, HIGH, "more than half of a table of 20 rows or more", "") \
-	X(INCOMPLETE, HIGH, "the diff does not show everything that the transaction did", "") \
-	X(COLLATERAL_DELETE, HIGH, "rows were deleted in tables that the statement does not name", "") \
-	X(HIDDEN_DDL, HIGH, "system catalogs changed though the statement does not say so", "") \
-	X(DEFERRED_FAILURE, HIGH, "a deferred constraint fails: COMMIT would be refused", "") \
-	X(OUTSIDE_EFFECT, HIGH, "something was done that a rollback does not take back", "") \
-	X(HUNDRED_ROWS, MEDIUM, "100 rows or more", "") \
-	X(SEVERAL_TABLES, MEDIUM, "several tables change", "") \
-	X(COLLATERAL, MEDIUM, "rows change in tables that the statement does not name", "") \
-	X(SEQUENCE, NOTE, "a sequence moves; a rollback does not move it back", "")
+	X(NO_WHERE, HIGH, "UPDATE or DELETE of a whole table: no condition", "Read the counts: was every row of the table meant?") \
+	X(VACUOUS_WHERE, HIGH, "the condition is true for every row", "Read the counts: the condition chooses nothing, so every row of the table is written.") \
+	X(WHERE_IGNORES_TARGET, HIGH, "the condition never mentions the table that is written", "Either all rows of the table are written or none; ask the agent which rows it means.") \
+	X(MANY_ROWS, HIGH, "1,000 rows or more", "Look at the totals, and at samples of the rows with --offset and --limit.") \
+	X(LARGE_SHARE, HIGH, "more than half of a table of 20 rows or more", "A condition that chooses most of a table is often one that was meant to choose few.") \
+	X(INCOMPLETE, HIGH, "the diff does not show everything that the transaction did", "Do not commit what you cannot see: the reason beside the table says why its rows are not shown.") \
+	X(COLLATERAL_DELETE, HIGH, "rows were deleted in tables that the statement does not name", "A foreign key with ON DELETE CASCADE or a trigger did it; look at those rows first.") \
+	X(HIDDEN_DDL, HIGH, "system catalogs changed though the statement does not say so", "A function or trigger changed the schema, privileges or settings; roll back and look at its body.") \
+	X(DEFERRED_FAILURE, HIGH, "a deferred constraint fails: COMMIT would be refused", "Roll back, or let the agent add the statement that makes the constraint hold.") \
+	X(OUTSIDE_EFFECT, HIGH, "something was done that a rollback does not take back", "A rollback will not take it back: find out what was done before you decide.") \
+	X(HUNDRED_ROWS, MEDIUM, "100 rows or more", "Look at the rows; --limit shows more of them.") \
+	X(SEVERAL_TABLES, MEDIUM, "several tables change", "Look at each table.") \
+	X(COLLATERAL, MEDIUM, "rows change in tables that the statement does not name", "A trigger, rule or foreign key did it; see that it is what you expect.") \
+	X(SEQUENCE, NOTE, "a sequence moves; a rollback does not move it back", "Gaps in the numbers are all that a rollback leaves behind.")
 /* clang-format on */
 
 enum reason {

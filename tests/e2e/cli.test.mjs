@@ -64,6 +64,21 @@ test('help and the version need no daemon', async () => {
 	assert.match(r.stdout, /^airlock /);
 });
 
+test('reasons need no daemon; one that is not there is 1', async () => {
+	const reasons = (...args) => airlock('reasons', ...args);
+	const all = JSON.parse((await reasons('--json')).stdout);
+	for (const { code, severity, meaning, advice } of all) {
+		const one = await reasons(code.toLowerCase());
+		assert.equal(one.code, 0);
+		for (const part of [code, meaning, advice, severity === 'refuse' ? 'refused' : severity])
+			assert.ok(one.stdout.includes(part), `${code}: ${part}`);
+	}
+	assert.equal((await reasons()).stdout.trim().split('\n').length, all.length);
+	assert.equal((await reasons('NOT_A_REASON')).code, 1);
+	assert.equal((await reasons('A', 'B')).code, 2);
+	assert.equal((await reasons('--markdown', 'SYNTAX')).code, 2);
+});
+
 test('a daemon that is not there, or breaks off, is 3', async () => {
 	const none = await airlock('--state-dir', '/nonexistent', 'ping');
 	assert.equal(none.code, 3);

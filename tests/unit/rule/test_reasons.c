@@ -24,9 +24,9 @@ every_reason_is_whole(void **state UNUSED)
 		    strlen(r->code));
 		assert_int_equal(reason_by_code(r->code), i);
 		assert_true(strlen(r->meaning) > 0);
-		/* who is refused is told what would be accepted */
-		assert_int_equal(r->severity == SEVERITY_REFUSE,
-		    strlen(r->advice) > 0);
+		/* who is refused is told what would be accepted, who decides
+		 * what to look at */
+		assert_true(strlen(r->advice) > 0);
 		assert_non_null(severity_name[r->severity]);
 	}
 	assert_int_equal(reason_by_code("no_where"), REASON_NO_WHERE);
