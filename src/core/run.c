@@ -13,23 +13,23 @@ static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify,
 
 /* The way of one write; each either goes on at once or waits to be told. */
 static run_step *const steps[] = {
-	parse,      /* the child reads the text: facts, refusals */
-	run_consult, /* what it would run, by the server's catalog */
-	relate,     /* what the catalog says of the target */
-	rewrite_it, /* the child splices RETURNING in, with proof */
-	take_link,  /* a change, and a link of its own */
-	know_catalogs,
-	run_execute, /* begin, statement, counters: one round trip */
-	verify,      /* the target is still what it was taken for */
+	parse,             /* the child reads the text: facts, refusals */
+	run_consult,       /* what it would run, by the server's catalog */
+	relate,            /* what the catalog says of the target */
+	rewrite_it,        /* the child splices RETURNING in, with proof */
+	take_link,         /* a change, and a link of its own */
+	know_catalogs,     /* the first write after the start waits for them */
+	run_execute,       /* begin, statement, counters: one round trip */
+	verify,            /* the target is still what it was taken for */
 	run_consult_again, /* and so is all that it ran */
-	run_pair,    /* before-images for ON CONFLICT */
-	run_prove,   /* counters against images */
-	run_sweep,   /* rows of the tables where they disagree */
-	run_judge,   /* what it all amounts to */
-	release_it,  /* an added statement's savepoint */
-	learn_types, /* names of types in the agent's own RETURNING */
-	seal,        /* the digest */
-	record_it,   /* journal, then held and answered */
+	run_pair,          /* before-images for ON CONFLICT */
+	run_prove,         /* counters against images */
+	run_sweep,         /* rows of the tables where they disagree */
+	run_judge,         /* what it all amounts to */
+	release_it,        /* an added statement's savepoint */
+	learn_types,       /* names of types in the agent's own RETURNING */
+	seal,              /* the digest */
+	record_it,         /* journal, then held and answered */
 };
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
 
