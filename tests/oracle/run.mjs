@@ -22,7 +22,7 @@ for (let i = only !== undefined ? Number(only) : from; i < (only !== undefined ?
 		faults = [e.stack];
 	}
 	if (only !== undefined)
-		console.log(describe(c), JSON.stringify(x?.shown, null, 1));
+		console.log(describe(c), JSON.stringify(x?.shown, null, 1), rig.daemon.log.text(), rig.cluster.log.text());
 	if (faults.length > 0) {
 		wrong++;
 		console.log(`--- case ${i} of seed ${seed}\n${c.steps.map(s => s.sql ?? JSON.stringify(s)).join('\n')}\n  ${faults.join('\n  ')}`);
