@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { join } from 'node:path';
 import { ground, traces } from '../siege/ground.mjs';
 import { Pipe } from '../siege/pipe.mjs';
-import { fields, liars, reds, volatile } from '../siege/seeds.mjs';
+import { casts, fields, liars, reds, volatile } from '../siege/seeds.mjs';
 
 // What an attack would leave, done by hand, and where it must be seen.
 const left = [
@@ -48,7 +48,7 @@ test('red, read-only and parser cases leave nothing', async t => {
 	const all = [
 		...reds, ...fields,
 		...liars.flatMap(e => [`SELECT ${e}`, `EXPLAIN SELECT ${e}`, `EXPLAIN ANALYZE SELECT ${e}`].map(sql => ({ id: e, sql }))),
-		...volatile.map(sql => ({ id: sql, sql })),
+		...[...volatile, ...casts].map(sql => ({ id: sql, sql })),
 	];
 	const was = await w.state();
 

@@ -1,6 +1,7 @@
 // mutate: variants of the red cases, each with what it may be answered
 import { constants, disguise } from './lexis.mjs';
-import { liars, reds, rows, scalars, volatile } from './seeds.mjs';
+import { Random } from './random.mjs';
+import { casts, liars, reds, rows, scalars, volatile } from './seeds.mjs';
 
 // A variant: { sql, params, from, how, query, execute, read, write }.  query
 // and execute name what each tool may answer beside a refusal or an error:
@@ -123,7 +124,7 @@ const kinds = {
 	carrier(r) {
 		const c = r.pick(reds.filter(c => !/rows|42601/.test(c.outcome[0])));
 		const text = bare(c.sql);
-		return { sql: r.pick(carriers)(r.chance(0.2) ? `${r.pick(EXPLAINS)} ${text}` : text), from: c.id, query: '', execute: '' };
+		return { sql: r.pick(carriers)(r.chance(0.2) ? `${r.pick(EXPLAINS)} ${text}` : text), from: c.id, query: '', execute: isCte(text) ? 'pending' : '' };
 	},
 	cte(r) {
 		const c = r.pick(reds.filter(c => c.outcome[1] === 'pending' && !isCte(c.sql)));
@@ -146,10 +147,11 @@ const kinds = {
 		return { sql, from: e, query: '', execute: '' };
 	},
 	volatile(r) {
-		const sql = r.pick(volatile);
-		const wrapped = r.pick([s => s, s => s, s => `EXPLAIN ANALYZE ${s.replace(/^EXPLAIN (ANALYZE )?/, '')}`, s => (/^EXPLAIN/.test(s) ? s : `WITH x AS MATERIALIZED (${s}) SELECT count(*) FROM x`),
-			s => (/^EXPLAIN/.test(s) ? s : `(${s})`), s => (/^EXPLAIN/.test(s) ? s : `SELECT EXISTS (${s})`)])(sql);
-		return { sql: wrapped, from: sql, query: 'traceless', execute: 'pending' };
+		const sql = r.pick(r.chance(0.9) ? volatile : casts);
+		const inner = s => s.replace(/^EXPLAIN (ANALYZE )?/, '');
+		const wrapped = r.pick([s => s, s => s, s => `EXPLAIN ANALYZE ${inner(s)}`, s => `WITH x AS MATERIALIZED (${inner(s)}) SELECT count(*) FROM x`,
+			s => `(${inner(s)})`, s => `SELECT EXISTS (${inner(s)})`])(sql);
+		return { sql: wrapped, from: sql, query: casts.includes(sql) ? 'rows' : '', execute: '' };
 	},
 	liar(r) {
 		const e = r.pick(liars);
@@ -169,11 +171,14 @@ const kinds = {
 const SHARES = { words: 34, constants: 6, explain: 9, plan: 4, carrier: 10, cte: 7, call: 14, rows: 2, callInWrite: 6, volatile: 3, liar: 3, lock: 2, table: 1 };
 const wheel = Object.entries(SHARES).flatMap(([kind, n]) => Array.from({ length: n }, () => kind));
 
+const BYTES_MAX = 65536; // statement_bytes_max
+
 // No two alike; victim: the pid that calls aim at; dblink: a conninfo string.
-export function* variants(r, n, { victim, dblink }) {
+export function* variants(seed, n, { victim, dblink }) {
 	const seen = new Set();
-	for (let i = 0; i < n;) {
-		const kind = wheel[(i * 37 + r.below(3)) % wheel.length];
+	for (let i = 0, k = 0; i < n; k++) {
+		const r = new Random(seed + k * 7919); // what one holds moves no other
+		const kind = wheel[(k * 37 + r.below(3)) % wheel.length];
 		const v = kinds[kind](r);
 		v.sql = v.sql.replaceAll('VICTIM', () => victim).replaceAll('DBLINK', () => `'${dblink.replaceAll('\'', '\'\'')}'`);
 		v.params ??= [];
@@ -183,7 +188,7 @@ export function* variants(r, n, { victim, dblink }) {
 			v.sql = d.sql;
 			v.how.push(...d.how);
 		}
-		if (seen.has(v.sql))
+		if (seen.has(v.sql) || Buffer.byteLength(v.sql) > BYTES_MAX)
 			continue;
 		seen.add(v.sql);
 		i++;
