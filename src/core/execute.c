@@ -56,6 +56,7 @@ add_examination(struct run *r, struct batch *b)
 	/* A function may have set what it liked, and COMMIT and the dead man
 	 * go by it. */
 	add_pins(r, b);
+	batch_add(b, "SET LOCAL plan_cache_mode = force_generic_plan", 0, NULL);
 	r->i_counts = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
 	r->i_lsn = batch_add(b, "SELECT pg_catalog.pg_current_wal_insert_lsn()",
 	    0, NULL);

@@ -311,7 +311,7 @@ give_back(struct query *q, struct link *l)
 {
 	if (q->change == NULL) {
 		q->link = NULL;
-		pool_put(q->login->pool, l);
+		pool_put_rolled_back(q->login->pool, l);
 	}
 }
 

@@ -19,7 +19,7 @@ enum member_state {
 	MEMBER_CONNECTING, /* no session yet */
 	MEMBER_IDLE,
 	MEMBER_LENT,
-	MEMBER_CLEANING,
+	MEMBER_CLEANING, /* or about to be */
 };
 
 struct member {
@@ -28,6 +28,7 @@ struct member {
 	struct link *link;
 	enum member_state state;
 	bool control, stopped;
+	bool given_back, rolled_back; /* cleaning has not begun */
 	pool_lost *lost;
 	void *arg;
 };
@@ -285,6 +286,47 @@ provide(struct pool *p)
 }
 
 static void
+cleaned(void *arg, struct link *l, struct batch *b)
+{
+	struct member *m = arg;
+	struct pool *p = m->pool;
+	struct err e = ERR_INIT;
+
+	if (batch_is_lost(b) || !batch_is_ok(b) || m->stopped ||
+	    count(p, MEMBER_IDLE) >= IDLE_MAX || link_check_pins(l, &e) == -1)
+		member_free(m);
+	else
+		m->state = MEMBER_IDLE;
+	soon(p);
+}
+
+static void
+looked_over(void *arg, struct link *l, struct batch *b)
+{
+	if (batch_is_lost(b) || session_is_as_begun(l, b))
+		cleaned(arg, l, b);
+	else
+		link_run(l, session_clean(l), cleaned, arg);
+}
+
+/* Not when they are given back: whoever did so has an answer to send. */
+static void
+begin_cleaning(struct pool *p)
+{
+	struct member *m;
+
+	TAILQ_FOREACH (m, &p->members, next) {
+		if (!m->given_back)
+			continue;
+		m->given_back = false;
+		if (m->rolled_back)
+			link_run(m->link, session_look_over(), looked_over, m);
+		else
+			link_run(m->link, session_clean(m->link), cleaned, m);
+	}
+}
+
+static void
 serve(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct pool *p = arg;
@@ -294,6 +336,7 @@ serve(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 
 	if (!p->up && p->why.code != ERR_NONE)
 		ask_next(p);
+	begin_cleaning(p);
 	provide(p);
 	while ((t = TAILQ_FIRST(&p->tickets)) != NULL && (m = idle(p)) != NULL)
 		lend(p, t, m);
@@ -338,22 +381,7 @@ pool_transfer(struct pool *p, struct link *l, pool_lost *lost, void *arg)
 }
 
 static void
-cleaned(void *arg, struct link *l, struct batch *b)
-{
-	struct member *m = arg;
-	struct pool *p = m->pool;
-	struct err e = ERR_INIT;
-
-	if (batch_is_lost(b) || !batch_is_ok(b) || m->stopped ||
-	    count(p, MEMBER_IDLE) >= IDLE_MAX || link_check_pins(l, &e) == -1)
-		member_free(m);
-	else
-		m->state = MEMBER_IDLE;
-	soon(p);
-}
-
-void
-pool_put(struct pool *p, struct link *l)
+put(struct pool *p, struct link *l, bool rolled_back)
 {
 	struct member *m = member_of(p, l);
 
@@ -363,7 +391,21 @@ pool_put(struct pool *p, struct link *l)
 	}
 	m->state = MEMBER_CLEANING;
 	m->lost = NULL;
-	link_run(l, session_clean(l), cleaned, m);
+	m->given_back = true;
+	m->rolled_back = rolled_back;
+	soon(p);
+}
+
+void
+pool_put(struct pool *p, struct link *l)
+{
+	put(p, l, false);
+}
+
+void
+pool_put_rolled_back(struct pool *p, struct link *l)
+{
+	put(p, l, link_transaction(l) == PQTRANS_IDLE);
 }
 
 void

@@ -22,6 +22,8 @@ static const char *const pins[][2] = {
 	{ "synchronous_commit", "on" },
 	{ "default_transaction_read_only", "off" },
 	{ "jit", "off" }, /* the probes would pay for it, not gain by it */
+	/* Ours are planned once; the agent's own as the server would. */
+	{ "plan_cache_mode", "auto" },
 };
 #define NPINS (sizeof(pins) / sizeof(pins[0]))
 
@@ -122,6 +124,7 @@ session_startup(const struct session_options *o)
 		add_escaped(&t, pins[i][1]);
 		text_addc(&t, ' ');
 	}
+	text_add(&t, "-c plan_cache_mode=force_generic_plan ");
 	add_search_path(&path, o->search_path);
 	text_add(&t, "-c search_path=");
 	add_escaped(&t, text_str(&path));
@@ -132,48 +135,72 @@ session_startup(const struct session_options *o)
 	return text_take(&t);
 }
 
+/* What this session has prepared, in the order of their names. */
+static void
+add_texts(struct text t[3])
+{
+	text_addf(&t[0], "PREPARE " SESSION_COUNTS "(oid[]) AS %s", counts_sql);
+	text_addf(&t[1], "PREPARE " SESSION_OPEN " AS %s", open_sql);
+	text_add(&t[2],
+	    "PREPARE " SESSION_PIN "(text, text, text, text, text) AS "
+	    "SELECT pg_catalog.set_config('lock_timeout', $1, true),"
+	    " pg_catalog.set_config('statement_timeout', $2, true),"
+	    " pg_catalog.set_config("
+	    "'idle_in_transaction_session_timeout', $3, true),"
+	    " pg_catalog.set_config('application_name', $4, true),"
+	    " pg_catalog.set_config('search_path', $5, true)");
+	for (size_t i = 0; i < NPINS; i++)
+		if (strcmp(pins[i][0], "default_transaction_read_only") != 0)
+			text_addf(&t[2],
+			    ", pg_catalog.set_config('%s', '%s', true)",
+			    pins[i][0], pins[i][1]);
+}
+
+/* The longest is run once, so that its plan is there when somebody waits. */
 static void
 add_prepares(struct batch *b)
 {
-	struct text t = { 0 };
+	struct text t[3] = { 0 };
 
-	text_add(&t, "PREPARE " SESSION_PIN "(text, text, text, text, text) AS "
-		     "SELECT pg_catalog.set_config('lock_timeout', $1, true),"
-		     " pg_catalog.set_config('statement_timeout', $2, true),"
-		     " pg_catalog.set_config("
-		     "'idle_in_transaction_session_timeout', $3, true),"
-		     " pg_catalog.set_config('application_name', $4, true),"
-		     " pg_catalog.set_config('search_path', $5, true)");
-	for (size_t i = 0; i < NPINS; i++)
-		if (strcmp(pins[i][0], "default_transaction_read_only") != 0)
-			text_addf(&t,
-			    ", pg_catalog.set_config('%s', '%s', true)",
-			    pins[i][0], pins[i][1]);
-	batch_add(b, text_str(&t), 0, NULL);
-	text_reset(&t);
-	text_addf(&t, "PREPARE " SESSION_OPEN " AS %s", open_sql);
-	batch_add(b, text_str(&t), 0, NULL);
-	text_reset(&t);
-	text_addf(&t, "PREPARE " SESSION_COUNTS "(oid[]) AS %s", counts_sql);
-	batch_add(b, text_str(&t), 0, NULL);
-	text_release(&t);
+	add_texts(t);
+	for (size_t i = 0; i < 3; i++) {
+		batch_add(b, text_str(&t[i]), 0, NULL);
+		text_release(&t[i]);
+	}
+	batch_add(b, "EXECUTE " SESSION_COUNTS "('{}')", 0, NULL);
 }
 
-/* Settings that not every version or system has. */
+/* Settings that not every version has. */
 static void
-add_optional(struct batch *b)
+add_settings(struct batch *b, const struct link *l)
 {
-	static const char *const optional[] = {
-		"SET client_connection_check_interval = '5s'",
-		"SET transaction_timeout = 0",
-		"SET idle_session_timeout = 0",
+	static const struct {
+		const char *sql;
+		int since;
+	} settings[] = {
+		{ "SET idle_session_timeout = 0", 140000 },
+		{ "SET transaction_timeout = 0", 170000 },
 	};
 
-	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
-		batch_add(b, optional[i], 0, NULL);
-		batch_optional(b);
-		batch_sync(b);
-	}
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		if (link_server_version(l) >= settings[i].since)
+			batch_add(b, settings[i].sql, 0, NULL);
+}
+
+/* What makes a fresh or cleaned session ready.  The counters are flushed when
+ * the batch ends, before any transaction of anybody's begins. */
+static void
+add_readiness(struct batch *b, const struct link *l)
+{
+	/* Not every system can tell that a client has gone. */
+	batch_add(b, "SET client_connection_check_interval = '5s'", 0, NULL);
+	batch_optional(b);
+	batch_sync(b);
+	add_settings(b, l);
+	add_prepares(b);
+	if (session_can_clean(l))
+		batch_add(b, "SELECT pg_catalog.pg_stat_force_next_flush()", 0,
+		    NULL);
 }
 
 struct batch *
@@ -183,12 +210,7 @@ session_begin(const struct link *l)
 
 	batch_add(b, facts_sql, 0, NULL);
 	batch_sync(b);
-	add_optional(b);
-	add_prepares(b);
-	batch_sync(b);
-	if (session_can_clean(l))
-		batch_add(b, "SELECT pg_catalog.pg_stat_force_next_flush()", 0,
-		    NULL);
+	add_readiness(b, l);
 	return b;
 }
 
@@ -281,9 +303,41 @@ session_clean(const struct link *l)
 	}
 	batch_add(b, "DISCARD ALL", 0, NULL);
 	batch_sync(b);
-	add_optional(b);
-	add_prepares(b);
-	batch_sync(b);
-	batch_add(b, "SELECT pg_catalog.pg_stat_force_next_flush()", 0, NULL);
+	add_readiness(b, l);
 	return b;
+}
+
+/* What a ROLLBACK leaves of what a statement did to its session: advisory
+ * locks, let go here, statements prepared or replaced, and the last values of
+ * sequences.  Asked as a text: what is prepared cannot vouch for itself. */
+struct batch *
+session_look_over(void)
+{
+	static const char sql[] =
+	    "SELECT pg_catalog.string_agg(p.statement, '' ORDER BY p.name) = $1,"
+	    " pg_catalog.pg_advisory_unlock_all() "
+	    "FROM pg_catalog.pg_prepared_statement() AS p";
+	struct batch *b = batch_new();
+	struct text t[3] = { 0 }, all = { 0 };
+	const char *values[1];
+
+	add_texts(t);
+	for (size_t i = 0; i < 3; i++) {
+		text_add(&all, text_str(&t[i]));
+		text_release(&t[i]);
+	}
+	values[0] = text_str(&all);
+	batch_add(b, sql, 1, values);
+	batch_add(b, "DISCARD SEQUENCES", 0, NULL);
+	text_release(&all);
+	return b;
+}
+
+bool
+session_is_as_begun(const struct link *l, const struct batch *b)
+{
+	const char *same = batch_cell(b, 0, 0, 0);
+
+	return !batch_is_lost(b) && batch_is_ok(b) && same != NULL &&
+	       same[0] == 't' && link_transaction(l) == PQTRANS_IDLE;
 }

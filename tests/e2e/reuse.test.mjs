@@ -1,0 +1,38 @@
+// reuse: what a statement leaves in its session is not there for the next one
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { outcome, release, world } from './lib/world.mjs';
+import { ask } from './lib/wait.mjs';
+
+after(release);
+
+// Calls itself STABLE, as db_query asks, and reaches past the transaction.
+const SETUP = `
+	CREATE TABLE t(id int PRIMARY KEY, n int);
+	INSERT INTO t SELECT g, 0 FROM generate_series(1, 30) g;
+	CREATE FUNCTION forge() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+		DEALLOCATE airlock_counts;
+		EXECUTE 'PREPARE airlock_counts(oid[]) AS SELECT 0 WHERE false';
+		RETURN 1;
+	END $$;
+	CREATE FUNCTION lock() RETURNS int STABLE LANGUAGE plpgsql AS
+		$$ BEGIN PERFORM pg_advisory_lock(7); RETURN 1; END $$;
+	CREATE FUNCTION swap() RETURNS int STABLE LANGUAGE plpgsql AS
+		$$ BEGIN RETURN (SELECT forge()); END $$;`;
+
+test('a read that locks or prepares leaves neither behind', async t => {
+	const w = await world(t, { setup: SETUP });
+	for (const call of ['lock()', 'swap()']) {
+		const read = await w.agent.query(`SELECT ${call}`);
+		assert.equal(outcome(read), 'rows', read.text);
+	}
+	await ask(async () => await w.sql(
+		`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) === '0',
+	'the lock to be let go');
+	for (let id = 1; id <= 6; id++) {
+		const { json, text } = await w.agent.execute(`UPDATE t SET n = 1 WHERE id = ${id}`);
+		assert.equal(json?.complete, true, text);
+		assert.equal(json.tables[0].updated, 1);
+	}
+});
