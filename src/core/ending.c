@@ -48,6 +48,8 @@ run_answer(struct run *r)
 	void *arg = r->arg;
 	struct reply reply = r->reply;
 
+	if (run_suggest(r))
+		return;
 	memset(&r->reply, 0, sizeof(r->reply));
 	run_free(r);
 	if (done != NULL)

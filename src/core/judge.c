@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/nearest.h"
 #include "core/run.h"
 #include "rule/functions.h"
 
@@ -70,7 +71,7 @@ judge_reached(const struct reach *r, const struct facts *f, struct verdict *v)
 void
 judge_unanswered(struct reply *reply, const struct err *e)
 {
-	if (e->code == ERR_DATABASE)
+	if (e->code == ERR_GONE)
 		reply_reason(reply, REASON_UNAVAILABLE,
 		    "the server's catalog cannot be asked what the statement "
 		    "would run: %s",
@@ -162,7 +163,34 @@ run_consult_cancel(struct run *r)
 	struct reach_list *l =
 	    ((struct agent_logins *)r->agent->links)->writer->reach;
 
+	nearest_cancel(r->nearest);
 	reach_forget(l, r);
 	reach_release(l, r->reach);
 	r->reach = NULL;
+}
+
+static void
+named(void *arg, const char *names)
+{
+	struct run *r = arg;
+
+	r->nearest = NULL;
+	reply_nearest(&r->reply, names);
+	run_answer(r);
+}
+
+bool
+run_suggest(struct run *r)
+{
+	struct agent_logins *l = r->agent->links;
+
+	if (r->suggested || r->cancelled || r->reply.byte < 0 ||
+	    !nearest_fits(r->reply.code))
+		return false;
+	r->suggested = true;
+	r->change = NULL; /* it has gone its own way */
+	r->adding = false;
+	r->nearest = nearest_ask(l->writer->pool, r->reply.code,
+	    r->sql + r->reply.byte, &r->facts, named, r);
+	return true;
 }

@@ -9,6 +9,7 @@
 #include "core/grid.h"
 #include "core/internal.h"
 #include "core/judge.h"
+#include "core/nearest.h"
 #include "pg/session.h"
 
 enum definitions { NOT_KNOWN, SAME, CHANGED };
@@ -32,6 +33,7 @@ struct query {
 	struct event *begin;
 	bool in_batch, running, cancelled, full;
 	struct reply reply;
+	struct nearest *nearest;      /* names are being looked for */
 	const struct reach *reach;    /* what it would run, once it is asked */
 	int looks;                    /* at definitions that keep changing */
 	enum definitions definitions; /* since then */
@@ -50,6 +52,7 @@ query_free(struct query *q)
 	if (q->link != NULL && q->change == NULL)
 		pool_drop(q->login->pool, q->link);
 	catalog_forget(q->login->catalog, q);
+	nearest_cancel(q->nearest);
 	reach_forget(q->login->reach, q);
 	reach_release(q->login->reach, q->reach);
 	event_free(q->begin);
@@ -279,11 +282,25 @@ looked_after(void *arg, const struct err *e)
 	looked(arg, e, show);
 }
 
+static void
+named(void *arg, const char *names)
+{
+	struct query *q = arg;
+
+	q->nearest = NULL;
+	reply_nearest(&q->reply, names);
+	refuse(q);
+}
+
 /* What the statement gave, or its failure, is taken already. */
 static void
 conclude(struct query *q)
 {
-	if (q->reply.text.len > 0)
+	if (q->reply.text.len > 0 && q->reply.byte >= 0 && !q->cancelled &&
+	    nearest_fits(q->reply.code))
+		q->nearest = nearest_ask(q->login->pool, q->reply.code,
+		    q->sql + q->reply.byte, &q->facts, named, q);
+	else if (q->reply.text.len > 0)
 		refuse(q);
 	else if (q->definitions == CHANGED)
 		stale(q);

@@ -21,6 +21,7 @@ static void
 begin(struct reply *r, const char *kind, const char *code)
 {
 	snprintf(r->code, sizeof(r->code), "%s", code);
+	r->byte = -1;
 	text_reset(&r->text);
 	text_addf(&r->text, "%s %s: ", kind, code);
 }
@@ -156,7 +157,8 @@ reply_server(struct reply *r, const PGresult *res, const char *sent,
 	text_quote(&r->text, message,
 	    text_utf8_cut(message, strlen(message), 1000));
 	if (position != NULL && sent != NULL)
-		place(r, sql, position_back(sent, position, inserts, ninserts));
+		r->byte = position_back(sent, position, inserts, ninserts);
+	place(r, sql, r->byte);
 	field(r, res, PG_DIAG_MESSAGE_DETAIL, ". Detail: ");
 	field(r, res, PG_DIAG_MESSAGE_HINT, ". Hint: ");
 	field(r, res, PG_DIAG_CONSTRAINT_NAME, ". Constraint: ");
@@ -170,4 +172,13 @@ reply_link(struct reply *r, const struct err *e, bool started)
 	                                            : REASON_DATABASE_DOWN;
 
 	reply_reason(r, reason, "%s: %s", reasons[reason].meaning, e->text);
+}
+
+void
+reply_nearest(struct reply *r, const char *names)
+{
+	if (*names != '\0')
+		text_addf(&r->text, ". Names near it: %s", names);
+	else
+		text_add(&r->text, ". db_schema tells what there is");
 }

@@ -15,6 +15,7 @@
  */
 struct reply {
 	char code[24]; /* "NO_SUCH", "42P01" */
+	long byte;     /* of a server's error in the agent's text, -1 */
 	struct text text;
 };
 
@@ -28,6 +29,8 @@ void reply_parser(struct reply *r, const struct parser_answer *a);
 /* A failed result; inserts map its position back to the agent's text. */
 void reply_server(struct reply *r, const PGresult *res, const char *sent,
     const char *sql, const struct rewrite_insert *inserts, size_t ninserts);
+/* Adds what the name that is not there may have been; "" none. */
+void reply_nearest(struct reply *r, const char *names);
 /* A link that was lost, or could not be had. */
 void reply_link(struct reply *r, const struct err *e, bool started);
 

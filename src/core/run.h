@@ -37,6 +37,8 @@ struct run {
 	const struct reach *reach; /* what it would run, once it is asked */
 	int looks;                 /* at definitions that keep changing */
 	bool ran;                  /* they are looked at again, afterwards */
+	struct nearest *nearest;   /* names are being looked for */
+	bool suggested;            /* once */
 	struct relation *relation;
 	struct capture plan;
 	struct rewrite_result rewrite;
@@ -87,6 +89,8 @@ void run_record_refusal(struct run *r);
  */
 run_step run_consult, run_consult_again;
 void run_consult_cancel(struct run *r);
+/* Looks for the name that r->reply misses, and then answers; false: no need. */
+bool run_suggest(struct run *r);
 
 /* core/again.c: what the statement did is taken back and it is run anew, from
  * the catalog on: the definition that it was spliced by has changed. */

@@ -241,7 +241,7 @@ check(const struct batch *b, struct err *e)
 		return -1;
 	}
 	if (!batch_is_ok(b) || batch_ntuples(b, 0) != 1)
-		return err_set(e, ERR_DATABASE, "%s",
+		return err_set(e, ERR_GONE, "%s",
 		    result_message(batch_result(b, 0)));
 	return 0;
 }
@@ -260,7 +260,7 @@ learned(void *arg, struct link *link UNUSED, struct batch *b)
 	if (check(b, &e) == 0) {
 		read_answer(n, b);
 		if (n->stamp == NULL)
-			err_set(&e, ERR_DATABASE, "it is not whole");
+			err_set(&e, ERR_GONE, "its answer is not whole");
 	}
 	if (e.code == ERR_NONE && n->r.function == NULL &&
 	    n->r.temporary == NULL)

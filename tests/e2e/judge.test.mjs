@@ -187,3 +187,33 @@ test('a read inside a held change is judged by what is true now', async t => {
 	assert.equal(outcome(await w.agent.query('SELECT g(), count(*) FROM t', inside)), 'FUNCTION_UNKNOWN');
 	assert.equal((await w.agent.query('SELECT count(*) FROM t', inside)).json.rows[0][0], '2');
 });
+
+test('an unknown name is answered with the nearest that this login may see', async t => {
+	const w = await world(t, { role: 'nearsighted', setup: `
+		DROP ROLE IF EXISTS nearsighted; CREATE ROLE nearsighted LOGIN;
+		CREATE TABLE customers(id int, email text, first_name text);
+		CREATE TABLE customer_secrets(id int);
+		CREATE SCHEMA hr; CREATE TABLE hr.salaries(id int);
+		GRANT SELECT ON customers TO nearsighted;` });
+	for (const [sql, near, not] of [
+		['SELECT * FROM custmers', /42P01.*Names near it: public\.customers/, /secrets/],
+		['SELECT * FROM public.customer', /Names near it: public\.customers/, /secrets/],
+		['SELECT * FROM salaries', /42P01.*db_schema tells/, /hr\./],
+		['SELECT emial FROM customers', /42703.*Names near it: customers\.email/, /first/],
+		['SELECT c.name FROM customers c', /42703.*customers\.first_name/, /email/],
+		['SELECT "zzz" FROM customers', /42703.*db_schema tells/, /near it/],
+	]) {
+		const { text } = await w.agent.query(sql);
+		assert.match(text, near, sql);
+		assert.doesNotMatch(text, not, sql);
+	}
+	await w.sql('GRANT INSERT, UPDATE ON customers TO nearsighted');
+	for (const sql of ['UPDATE customers SET emial = 1', 'INSERT INTO customers(emial) VALUES (1)'])
+		assert.match((await w.agent.execute(sql)).text, /42703.*customers\.email/, sql);
+	assert.match((await w.agent.execute('DELETE FROM custmers')).text, /42P01.*public\.customers/);
+	const { json } = await w.agent.execute('INSERT INTO customers(id) VALUES (1)');
+	const again = await w.agent.execute('UPDATE customers SET emial = 1', { change_id: json.change_id });
+	assert.match(again.text, /42703.*customers\.email/);
+	const now = await w.agent.status(json.change_id);
+	assert.equal(outcome(now), 'pending', now.text);
+});
