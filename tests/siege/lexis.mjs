@@ -78,8 +78,14 @@ export function tokens(sql) {
 }
 
 const isBare = t => t && t.kind !== 'space' && t.kind !== 'comment';
-const before = (list, i) => list.slice(0, i).findLast(isBare);
-const after = (list, i) => list.slice(i + 1).find(isBare);
+// The nearest token on this side that is neither space nor comment.
+const beside = (list, i, step) => {
+	for (i += step; i >= 0 && i < list.length && !isBare(list[i]);)
+		i += step;
+	return list[i];
+};
+const before = (list, i) => beside(list, i, -1);
+const after = (list, i) => beside(list, i, 1);
 const hex = (c, n) => c.toString(16).padStart(n, '0');
 const points = s => [...s].map(c => c.codePointAt(0));
 
