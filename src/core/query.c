@@ -37,7 +37,7 @@ struct query {
 	const struct reach *reach;    /* what it would run, once it is asked */
 	int looks;                    /* at definitions that keep changing */
 	enum definitions definitions; /* since then */
-	size_t i_before, i_statement, i_after;
+	size_t i_before, i_statement, i_after, i_looked;
 };
 
 static void consult(struct query *q);
@@ -197,11 +197,10 @@ make_batch(struct query *q)
 	if (q->change == NULL) {
 		batch_sync(b);
 		batch_add(b, "ROLLBACK", 0, NULL);
+		q->i_looked = session_look_over(b);
 	}
-	if (q->i_before != (size_t)-1) {
-		batch_sync(b);
+	if (q->i_before != (size_t)-1)
 		q->i_after = reach_after(q->reach, b);
-	}
 	return b;
 }
 
@@ -324,12 +323,15 @@ link_lost(struct query *q, const struct err *e)
 }
 
 static void
-give_back(struct query *q, struct link *l)
+give_back(struct query *q, struct link *l, bool clean)
 {
-	if (q->change == NULL) {
-		q->link = NULL;
-		pool_put_rolled_back(q->login->pool, l);
-	}
+	if (q->change != NULL)
+		return;
+	q->link = NULL;
+	if (clean)
+		pool_put_clean(q->login->pool, l);
+	else
+		pool_put(q->login->pool, l);
 }
 
 /* The link is dead, and with it the change that was read. */
@@ -406,24 +408,26 @@ executed(void *arg, struct link *l, struct batch *b)
 	struct query *q = arg;
 	const PGresult *res = batch_result(b, q->i_statement);
 	size_t failed = batch_failed(b);
+	bool clean;
 
 	q->in_batch = q->running = false;
 	if (batch_is_lost(b)) {
 		batch_lost(q, l, batch_err(b));
 		return;
 	}
+	clean = q->change == NULL && session_is_as_begun(l, b, q->i_looked);
 	if (q->i_after != (size_t)-1)
 		q->definitions =
-		    failed == q->i_before
-			? CHANGED
-			: after[reach_after_read(b, q->i_after) + 1];
+		    failed == q->i_before ? CHANGED
+		    : !clean              ? NOT_KNOWN
+			     : after[reach_after_read(b, q->i_after) + 1];
 	/* Being stopped because enough was read is not a failure. */
 	if (failed != (size_t)-1 && failed != q->i_before &&
 	    !(q->full && failed == q->i_statement))
 		statement_failed(q, b, failed);
 	else if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 		grid_columns(&q->grid, res, NULL, PQnfields(res));
-	give_back(q, l);
+	give_back(q, l, clean);
 	if (q->change != NULL)
 		undo_when_quiet(q);
 	else

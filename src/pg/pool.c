@@ -28,7 +28,7 @@ struct member {
 	struct link *link;
 	enum member_state state;
 	bool control, stopped;
-	bool given_back, rolled_back; /* cleaning has not begun */
+	bool given_back; /* cleaning has not begun */
 	pool_lost *lost;
 	void *arg;
 };
@@ -300,15 +300,6 @@ cleaned(void *arg, struct link *l, struct batch *b)
 	soon(p);
 }
 
-static void
-looked_over(void *arg, struct link *l, struct batch *b)
-{
-	if (batch_is_lost(b) || session_is_as_begun(l, b))
-		cleaned(arg, l, b);
-	else
-		link_run(l, session_clean(l), cleaned, arg);
-}
-
 /* Not when they are given back: whoever did so has an answer to send. */
 static void
 begin_cleaning(struct pool *p)
@@ -319,10 +310,7 @@ begin_cleaning(struct pool *p)
 		if (!m->given_back)
 			continue;
 		m->given_back = false;
-		if (m->rolled_back)
-			link_run(m->link, session_look_over(), looked_over, m);
-		else
-			link_run(m->link, session_clean(m->link), cleaned, m);
+		link_run(m->link, session_clean(m->link), cleaned, m);
 	}
 }
 
@@ -380,8 +368,8 @@ pool_transfer(struct pool *p, struct link *l, pool_lost *lost, void *arg)
 	m->arg = arg;
 }
 
-static void
-put(struct pool *p, struct link *l, bool rolled_back)
+void
+pool_put(struct pool *p, struct link *l)
 {
 	struct member *m = member_of(p, l);
 
@@ -392,20 +380,23 @@ put(struct pool *p, struct link *l, bool rolled_back)
 	m->state = MEMBER_CLEANING;
 	m->lost = NULL;
 	m->given_back = true;
-	m->rolled_back = rolled_back;
 	soon(p);
 }
 
 void
-pool_put(struct pool *p, struct link *l)
+pool_put_clean(struct pool *p, struct link *l)
 {
-	put(p, l, false);
-}
+	struct member *m = member_of(p, l);
+	struct err e = ERR_INIT;
 
-void
-pool_put_rolled_back(struct pool *p, struct link *l)
-{
-	put(p, l, link_transaction(l) == PQTRANS_IDLE);
+	if (m->stopped || count(p, MEMBER_IDLE) >= IDLE_MAX ||
+	    link_check_pins(l, &e) == -1) {
+		pool_drop(p, l);
+		return;
+	}
+	m->state = MEMBER_IDLE;
+	m->lost = NULL;
+	soon(p);
 }
 
 void

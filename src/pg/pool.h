@@ -58,9 +58,8 @@ void pool_cancel(struct ticket *t);
 void pool_transfer(struct pool *p, struct link *l, pool_lost *lost, void *arg);
 /* Gives a link back, idle; it is cleaned. */
 void pool_put(struct pool *p, struct link *l);
-/* The same for a link that did nothing since it was lent but transactions that
- * were rolled back: it is looked over first, and mostly that is all. */
-void pool_put_rolled_back(struct pool *p, struct link *l);
+/* The same for one that session_is_as_begun: it can be lent again at once. */
+void pool_put_clean(struct pool *p, struct link *l);
 /* Closes a lent link, whatever it is doing: the server rolls back. */
 void pool_drop(struct pool *p, struct link *l);
 

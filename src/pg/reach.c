@@ -12,6 +12,12 @@
 
 #define ENTRIES_MAX 512
 
+#define NOT_SAME "22P02" /* the stamp is no number */
+
+const char reach_same_sql[] = "SELECT CASE WHEN s.s = $6 THEN 1"
+			      " ELSE ('airlock ' || s.s)::pg_catalog.int4 END"
+			      " FROM (SELECT " REACH_SAME " AS s OFFSET 0) s";
+
 enum { RELATIONS, KINDS, SCHEMAS, NAMES, COUNTS, NARRAYS };
 
 struct entry {
@@ -316,24 +322,24 @@ reach_drop(struct reach_list *l, const struct reach *r)
 /* --- whether it still holds --- */
 
 static size_t
-add_same(const struct entry *n, struct batch *b, const char *sql)
+add_same(const struct entry *n, struct batch *b)
 {
 	const char *values[] = { n->arrays[RELATIONS], n->arrays[NAMES],
 		n->classes, n->procs, n->types, n->stamp };
 
-	return batch_add(b, sql, 6, values);
+	return batch_add_prepared(b, REACH_SESSION, 6, values);
 }
 
 size_t
 reach_before(const struct reach *r, struct batch *b)
 {
-	return add_same(entry_of(r), b, reach_before_sql);
+	return add_same(entry_of(r), b);
 }
 
 size_t
 reach_after(const struct reach *r, struct batch *b)
 {
-	size_t i = add_same(entry_of(r), b, reach_after_sql);
+	size_t i = add_same(entry_of(r), b);
 
 	batch_optional(b);
 	return i;
@@ -342,10 +348,11 @@ reach_after(const struct reach *r, struct batch *b)
 int
 reach_after_read(const struct batch *b, size_t i)
 {
-	const char *same =
-	    batch_state(b, i) == BATCH_OK ? batch_cell(b, i, 0, 0) : NULL;
+	const PGresult *res = batch_result(b, i);
 
-	return same == NULL ? -1 : same[0] == 't';
+	if (batch_state(b, i) == BATCH_OK)
+		return 1;
+	return strcmp(result_sqlstate(res), NOT_SAME) == 0 ? 0 : -1;
 }
 
 static void
@@ -359,8 +366,10 @@ verified(void *arg, struct link *link UNUSED, struct batch *b)
 	struct err e = ERR_INIT;
 
 	asker_free(a);
-	if (check(b, &e) == 0 && reach_after_read(b, 0) != 1)
+	if (!batch_is_lost(b) && reach_after_read(b, 0) == 0)
 		err_set(&e, ERR_UNFIT, "the definitions have changed");
+	else
+		(void)check(b, &e);
 	reach_release(l, &n->r);
 	if (done != NULL)
 		done(done_arg, &e);
@@ -374,7 +383,7 @@ reach_verify(struct reach_list *l, const struct reach *r, reach_verified *done,
 	struct batch *b = batch_new();
 
 	a->verified = done;
-	add_same(a->entry, b, reach_after_sql);
+	add_same(a->entry, b);
 	pool_ask(l->pool, b, verified, a);
 }
 

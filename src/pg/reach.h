@@ -54,14 +54,18 @@ void reach_drop(struct reach_list *l, const struct reach *r);
 /* Adds a statement that fails where the definitions are others now; in a
  * transaction that is not READ COMMITTED it would look at old ones. */
 size_t reach_before(const struct reach *r, struct batch *b);
-/* Adds an optional one, in a segment of its own, and reads its answer: 1 the
- * same, 0 changed, -1 not known. */
+/* Adds an optional one, the last of its segment, and reads its answer: 1 the
+ * same, 0 changed, -1 not known.  Not to be believed where session_is_as_begun
+ * is not true. */
 size_t reach_after(const struct reach *r, struct batch *b);
 int reach_after_read(const struct batch *b, size_t i);
 /* The same question over the control link: ERR_UNFIT where they changed. */
 typedef void reach_verified(void *arg, const struct err *e);
 void reach_verify(struct reach_list *l, const struct reach *r,
     reach_verified *done, void *arg);
+/* What every session prepares under this name. */
+#define REACH_SESSION "airlock_same"
+extern const char reach_same_sql[];
 /* Neither learned nor done is called for this arg any more. */
 void reach_forget(struct reach_list *l, const void *arg);
 

@@ -37,11 +37,6 @@
 	REACH_STAMP("$1::pg_catalog.text[]", "$2::pg_catalog.name[]", \
 	    "$3::pg_catalog.oid[]", "$4::pg_catalog.oid[]", \
 	    "$5::pg_catalog.oid[]")
-static const char reach_before_sql[] =
-	"SELECT CASE WHEN s.s = $6 THEN 1"
-	" ELSE ('airlock ' || s.s)::pg_catalog.int4 END"
-	" FROM (SELECT " REACH_SAME " AS s OFFSET 0) s";
-static const char reach_after_sql[] = "SELECT " REACH_SAME " = $6";
 
 /* A name's schema as said, or by the search path. */
 #define REACH_IN(schema, namespace, visible) \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "pg/reach.h"
 
 /* clang-format off */
 static const char *const pins[][2] = {
@@ -135,9 +136,11 @@ session_startup(const struct session_options *o)
 	return text_take(&t);
 }
 
+#define NPREPARED 4
+
 /* What this session has prepared, in the order of their names. */
 static void
-add_texts(struct text t[3])
+add_texts(struct text t[NPREPARED])
 {
 	text_addf(&t[0], "PREPARE " SESSION_COUNTS "(oid[]) AS %s", counts_sql);
 	text_addf(&t[1], "PREPARE " SESSION_OPEN " AS %s", open_sql);
@@ -154,20 +157,28 @@ add_texts(struct text t[3])
 			text_addf(&t[2],
 			    ", pg_catalog.set_config('%s', '%s', true)",
 			    pins[i][0], pins[i][1]);
+	text_addf(&t[3],
+	    "PREPARE " REACH_SESSION
+	    "(text[], name[], oid[], oid[], oid[], text) AS %s",
+	    reach_same_sql);
 }
 
-/* The longest is run once, so that its plan is there when somebody waits. */
+/* The longest are planned before anybody waits for them. */
 static void
 add_prepares(struct batch *b)
 {
-	struct text t[3] = { 0 };
+	struct text t[NPREPARED] = { 0 };
 
 	add_texts(t);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < NPREPARED; i++) {
 		batch_add(b, text_str(&t[i]), 0, NULL);
 		text_release(&t[i]);
 	}
-	batch_add(b, "EXECUTE " SESSION_COUNTS "('{}')", 0, NULL);
+	batch_add(b, "EXPLAIN EXECUTE " SESSION_COUNTS "('{}')", 0, NULL);
+	batch_add(b,
+	    "EXPLAIN EXECUTE " REACH_SESSION
+	    "('{}', '{}', '{}', '{}', '{}', '')",
+	    0, NULL);
 }
 
 /* Settings that not every version has. */
@@ -310,34 +321,37 @@ session_clean(const struct link *l)
 /* What a ROLLBACK leaves of what a statement did to its session: advisory
  * locks, let go here, statements prepared or replaced, and the last values of
  * sequences.  Asked as a text: what is prepared cannot vouch for itself. */
-struct batch *
-session_look_over(void)
+size_t
+session_look_over(struct batch *b)
 {
 	static const char sql[] =
 	    "SELECT pg_catalog.string_agg(p.statement, '' ORDER BY p.name) = $1,"
 	    " pg_catalog.pg_advisory_unlock_all() "
 	    "FROM pg_catalog.pg_prepared_statement() AS p";
-	struct batch *b = batch_new();
-	struct text t[3] = { 0 }, all = { 0 };
+	struct text t[NPREPARED] = { 0 }, all = { 0 };
 	const char *values[1];
+	size_t i;
 
 	add_texts(t);
-	for (size_t i = 0; i < 3; i++) {
+	for (i = 0; i < NPREPARED; i++) {
 		text_add(&all, text_str(&t[i]));
 		text_release(&t[i]);
 	}
 	values[0] = text_str(&all);
-	batch_add(b, sql, 1, values);
+	i = batch_add(b, sql, 1, values);
+	batch_optional(b);
 	batch_add(b, "DISCARD SEQUENCES", 0, NULL);
+	batch_optional(b);
 	text_release(&all);
-	return b;
+	return i;
 }
 
 bool
-session_is_as_begun(const struct link *l, const struct batch *b)
+session_is_as_begun(const struct link *l, const struct batch *b, size_t i)
 {
-	const char *same = batch_cell(b, 0, 0, 0);
+	const char *same = batch_cell(b, i, 0, 0);
 
-	return !batch_is_lost(b) && batch_is_ok(b) && same != NULL &&
+	return !batch_is_lost(b) && batch_state(b, i) == BATCH_OK &&
+	       batch_state(b, i + 1) == BATCH_OK && same != NULL &&
 	       same[0] == 't' && link_transaction(l) == PQTRANS_IDLE;
 }

@@ -37,10 +37,11 @@ int session_began(const struct link *l, const struct batch *b,
     struct session_facts *f, struct err *e) MUST_CHECK;
 /* The batch that makes a used link as good as new. */
 struct batch *session_clean(const struct link *l);
-/* After a transaction that was rolled back, which takes back all that is
- * transactional: a look at the rest, and whether nothing of it remained. */
-struct batch *session_look_over(void);
-bool session_is_as_begun(const struct link *l, const struct batch *b);
+/* Adds, after a ROLLBACK that takes back all that is transactional, a look at
+ * the rest; i is what it gave.  True where nothing of it remained, and what is
+ * prepared is what session_begin prepared. */
+size_t session_look_over(struct batch *b);
+bool session_is_as_begun(const struct link *l, const struct batch *b, size_t i);
 /* A link is reused only where the server lets its counters be flushed. */
 bool session_can_clean(const struct link *l);
 
