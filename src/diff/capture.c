@@ -279,7 +279,9 @@ capture_lookup_sql(const struct relation *r)
 	text_add(&t, "SELECT airlock_s.tableoid, airlock_s.ctid");
 	for (size_t i = 0; i < r->ncolumns; i++)
 		text_addf(&t, ", airlock_s.%s", r->columns[i].quoted);
-	text_addf(&t, " FROM %s AS airlock_s JOIN ROWS FROM (", r->name);
+	/* A table that inherits may have rows of the same key. */
+	text_addf(&t, " FROM %s%s AS airlock_s JOIN ROWS FROM (",
+	    r->kind == 'p' ? "" : "ONLY ", r->name);
 	for (size_t i = 0; i < r->ncolumns; i++) {
 		if (!r->columns[i].key)
 			continue;

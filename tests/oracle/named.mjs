@@ -73,9 +73,20 @@ export const named = {
 			${trigger('AFTER UPDATE', 'UPDATE app.p SET b = b || \'?\' WHERE id = 8; RETURN NULL;', { on: 'app.p1', how: 'SECURITY DEFINER' })}`,
 		steps: ['UPDATE app.p SET s = \'z\' WHERE id < 3', 'UPDATE app.p SET b = \'q\' WHERE id > 2', 'UPDATE app.p SET s = \'x\' WHERE id IN (2, 8)'],
 	},
-	'a definition that changes between two statements of different changes': {
-		setup: `${T} ALTER TABLE app.t ADD COLUMN c int DEFAULT 3;`,
-		steps: ['UPDATE app.t SET a = 0 WHERE id = 1'],
+	'a definition that has changed since it was last looked up': {
+		setup: `${T} CREATE TABLE app.pass (n int);`,
+		steps: [{ other: `DO $$ BEGIN IF (SELECT count(*) FROM app.pass) = 1 THEN ALTER TABLE app.t DROP COLUMN b; END IF; INSERT INTO app.pass VALUES (1); END $$` },
+			'UPDATE app.t SET a = 0 WHERE id = 1', 'DELETE FROM app.t WHERE id = 2', 'INSERT INTO app.t VALUES (9)'],
+	},
+	'a statement that fails after it has changed rows, before others that are swept': {
+		setup: T + KID,
+		steps: ['WITH u AS (UPDATE app.kid SET c = \'x\' WHERE false RETURNING 1) SELECT count(*) FROM u', 'INSERT INTO app.kid VALUES (50, 1, \'a\'), (1, 1, \'again\')',
+			'DELETE FROM app.t WHERE id < 0', 'UPDATE app.t SET a = 0 WHERE id = 1'],
+	},
+	'a table that two statements of a change have emptied': {
+		setup: `${T + LOG} ${trigger('AFTER UPDATE', 'TRUNCATE app.log; INSERT INTO app.log VALUES (\'n\'); RETURN NULL;', { each: 'STATEMENT', how: 'SECURITY DEFINER' })}`,
+		steps: ['UPDATE app.t SET a = 0 WHERE id = 1', 'UPDATE app.t SET a = 0 WHERE id = 2'],
+		incomplete: { 'app.log': 'emptied whole' },
 	},
 	'sizes of a table that the writer sees in part': {
 		setup: `${T} ALTER TABLE app.t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON app.t USING (a < 4);`,
@@ -84,6 +95,10 @@ export const named = {
 	'sizes of a table that others inherit from': {
 		setup: `${T} CREATE TABLE app.kid () INHERITS (app.t); INSERT INTO app.kid VALUES (1, 1, 'k'), (9, 9, 'k');`,
 		steps: ['UPDATE app.t SET b = \'x\' WHERE id = 1', 'UPDATE ONLY app.t SET b = \'y\' WHERE id = 1'],
+	},
+	'a row whose old key stands in a table that inherits': {
+		setup: `${T} CREATE TABLE app.kid () INHERITS (app.t); INSERT INTO app.kid VALUES (4, 1, 'k'), (101, 1, 'k');`,
+		steps: ['UPDATE app.t SET id = id + 100 WHERE id < 6 AND b <> \'k\''],
 	},
 	'sizes of a table that a later statement reaches through a view': {
 		setup: `${T} CREATE VIEW app.v AS SELECT * FROM app.t;`,

@@ -58,6 +58,8 @@ writer_dsn = ${url('narrow')}
 	// A case: { setup, steps, agent, may, rollback, before, during }; a step is
 	// a statement, or { other: SQL of somebody else }, or { lock: SQL }.
 	async run(c) {
+		if (!this.daemon.running)
+			throw new Error(`airlockd has ended:\n${this.daemon.log.text().slice(-2000)}`);
 		if (this.schema)
 			await this.pg.query(`DROP SCHEMA ${this.schema} CASCADE`);
 		this.schema = `s${++this.made}`;
@@ -65,20 +67,25 @@ writer_dsn = ${url('narrow')}
 		for (const sql of [c.setup].flat())
 			await this.pg.query(sql);
 		// what a held change has emptied nobody can read meanwhile
-		const tables = (await tablesOf(this.pg, [this.schema])).filter(t => c.may(t.ref) !== 'emptied whole');
+		const list = async () => (await tablesOf(this.pg, [this.schema])).filter(t => c.may(t.ref) !== 'emptied whole');
+		const tables = await list();
 		const start = await contents(this.pg, tables);
 		const x = { c, tables, agent: this.agents[c.agent ?? 'wide'], faults: [], tally: {}, alone: true };
 		try {
 			if (c.rollback && await this.#steps(x)) {
+				const held = await contents(this.pg, tables);
 				await this.operator.rollback(x.id);
 				await this.#thirdParties(x);
-				x.faults.push(...differences(tables, x.alone ? start : await contents(this.pg, tables), await contents(this.pg, tables))
+				const now = await contents(this.pg, tables);
+				x.faults.push(...[held, ...x.alone ? [start] : []].flatMap(was => differences(tables, was, now))
 					.map(d => `after a rollback ${d}`));
 				this.#count(x, 'rolled back');
 				x.id = undefined;
 			}
-			if (await this.#steps(x))
+			if (await this.#steps(x)) {
+				x.tables = await list(); // somebody else may have altered one
 				await this.#commit(x);
+			}
 		} finally {
 			await this.#thirdParties(x);
 			if (x.id)

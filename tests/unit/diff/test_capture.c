@@ -172,9 +172,13 @@ arrays_for_the_observer(void **state UNUSED)
 	text_release(&t);
 	assert_string_equal(sql,
 	    "SELECT airlock_s.tableoid, airlock_s.ctid, airlock_s.id, "
-	    "airlock_s.\"a\"\"b\" FROM public.t AS airlock_s JOIN ROWS FROM "
-	    "(pg_catalog.unnest($1::pg_catalog.text[]::integer[])) AS "
+	    "airlock_s.\"a\"\"b\" FROM ONLY public.t AS airlock_s JOIN ROWS "
+	    "FROM (pg_catalog.unnest($1::pg_catalog.text[]::integer[])) AS "
 	    "airlock_k(k1) ON airlock_s.id = airlock_k.k1");
+	free(sql);
+	r.kind = 'p'; /* has no rows but its leaves' */
+	sql = capture_lookup_sql(&r);
+	assert_non_null(strstr(sql, " FROM public.t AS "));
 	free(sql);
 }
 
