@@ -166,13 +166,15 @@ commit_answered(void *arg, struct link *l, struct batch *b)
 	          ? PQcmdStatus((PGresult *)(uintptr_t)res)
 	          : "";
 	if (strcmp(tag, "COMMIT") == 0) {
-		const char *warning = link_warning(l);
-
-		committed(c,
-		    strstr(warning, "synchronous replication") != NULL
+		const char *how =
+		    strstr(link_warning(l), "synchronous replication") != NULL
 			? "committed locally: the synchronous standby did not "
 			  "confirm"
-			: NULL);
+			: NULL;
+
+		c->link = NULL;
+		pool_put(c->login->pool, l);
+		committed(c, how);
 		finish(d, true, NULL, NULL);
 		return;
 	}

@@ -75,7 +75,7 @@ static const char columns_sql[] =
     "WHERE a.attrelid = pg_catalog.to_regclass($1) AND a.attnum > 0"
     " AND NOT a.attisdropped ORDER BY a.attnum";
 
-static const char verify_sql[] =
+const char catalog_verify_sql[] =
     "SELECT " FINGERPRINT " FROM pg_catalog.pg_class c "
     "WHERE c.oid = pg_catalog.to_regclass($1)";
 
@@ -395,7 +395,7 @@ catalog_verify(struct catalog *c, struct relation *r, catalog_verified *done,
 	a->entry->uses++;
 	a->verified = done;
 	values[0] = a->entry->key;
-	batch_add(b, verify_sql, 1, values);
+	batch_add_prepared(b, CATALOG_SESSION, 1, values);
 	pool_ask(c->pool, b, verified, a);
 }
 

@@ -57,6 +57,9 @@ void catalog_release(struct catalog *c, struct relation *r);
 typedef void catalog_verified(void *arg, const struct err *e);
 void catalog_verify(struct catalog *c, struct relation *r,
     catalog_verified *done, void *arg);
+/* What every session prepares under this name. */
+#define CATALOG_SESSION "airlock_table"
+extern const char catalog_verify_sql[];
 /* Neither found nor done is called for this arg any more. */
 void catalog_forget(struct catalog *c, const void *arg);
 

@@ -29,6 +29,7 @@ struct member {
 	enum member_state state;
 	bool control, stopped;
 	bool given_back; /* cleaning has not begun */
+	size_t looked;   /* see session_clean */
 	pool_lost *lost;
 	void *arg;
 };
@@ -286,7 +287,7 @@ provide(struct pool *p)
 }
 
 static void
-cleaned(void *arg, struct link *l, struct batch *b)
+renewed(void *arg, struct link *l, struct batch *b)
 {
 	struct member *m = arg;
 	struct pool *p = m->pool;
@@ -300,6 +301,17 @@ cleaned(void *arg, struct link *l, struct batch *b)
 	soon(p);
 }
 
+static void
+cleaned(void *arg, struct link *l, struct batch *b)
+{
+	const struct member *m = arg;
+
+	if (batch_is_lost(b) || session_is_as_begun(l, b, m->looked))
+		renewed(arg, l, b);
+	else
+		link_run(l, session_renew(l), renewed, arg);
+}
+
 /* Not when they are given back: whoever did so has an answer to send. */
 static void
 begin_cleaning(struct pool *p)
@@ -310,7 +322,8 @@ begin_cleaning(struct pool *p)
 		if (!m->given_back)
 			continue;
 		m->given_back = false;
-		link_run(m->link, session_clean(m->link), cleaned, m);
+		link_run(m->link, session_clean(m->link, &m->looked), cleaned,
+		    m);
 	}
 }
 

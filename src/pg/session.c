@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "pg/catalog.h"
 #include "pg/reach.h"
 
 /* clang-format off */
@@ -136,7 +137,7 @@ session_startup(const struct session_options *o)
 	return text_take(&t);
 }
 
-#define NPREPARED 4
+#define NPREPARED 5
 
 /* What this session has prepared, in the order of their names. */
 static void
@@ -161,6 +162,8 @@ add_texts(struct text t[NPREPARED])
 	    "PREPARE " REACH_SESSION
 	    "(text[], name[], oid[], oid[], oid[], text) AS %s",
 	    reach_same_sql);
+	text_addf(&t[4], "PREPARE " CATALOG_SESSION "(text) AS %s",
+	    catalog_verify_sql);
 }
 
 /* The longest are planned before anybody waits for them. */
@@ -174,6 +177,7 @@ add_prepares(struct batch *b)
 		batch_add(b, text_str(&t[i]), 0, NULL);
 		text_release(&t[i]);
 	}
+	batch_add(b, "EXPLAIN EXECUTE " CATALOG_SESSION "('')", 0, NULL);
 	batch_add(b, "EXPLAIN EXECUTE " SESSION_COUNTS "('{}')", 0, NULL);
 	batch_add(b,
 	    "EXPLAIN EXECUTE " REACH_SESSION
@@ -181,7 +185,9 @@ add_prepares(struct batch *b)
 	    0, NULL);
 }
 
-/* Settings that not every version has. */
+/* Settings that RESET ALL undoes, of which not every version has all.  The
+ * counters are flushed when the batch ends, before any transaction of anybody's
+ * begins. */
 static void
 add_settings(struct batch *b, const struct link *l)
 {
@@ -191,27 +197,16 @@ add_settings(struct batch *b, const struct link *l)
 	} settings[] = {
 		{ "SET idle_session_timeout = 0", 140000 },
 		{ "SET transaction_timeout = 0", 170000 },
+		{ "SELECT pg_catalog.pg_stat_force_next_flush()", 150000 },
 	};
 
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		if (link_server_version(l) >= settings[i].since)
 			batch_add(b, settings[i].sql, 0, NULL);
-}
-
-/* What makes a fresh or cleaned session ready.  The counters are flushed when
- * the batch ends, before any transaction of anybody's begins. */
-static void
-add_readiness(struct batch *b, const struct link *l)
-{
+	batch_sync(b);
 	/* Not every system can tell that a client has gone. */
 	batch_add(b, "SET client_connection_check_interval = '5s'", 0, NULL);
 	batch_optional(b);
-	batch_sync(b);
-	add_settings(b, l);
-	add_prepares(b);
-	if (session_can_clean(l))
-		batch_add(b, "SELECT pg_catalog.pg_stat_force_next_flush()", 0,
-		    NULL);
 }
 
 struct batch *
@@ -221,7 +216,8 @@ session_begin(const struct link *l)
 
 	batch_add(b, facts_sql, 0, NULL);
 	batch_sync(b);
-	add_readiness(b, l);
+	add_prepares(b);
+	add_settings(b, l);
 	return b;
 }
 
@@ -303,21 +299,6 @@ session_can_clean(const struct link *l)
 	return link_server_version(l) >= 150000;
 }
 
-struct batch *
-session_clean(const struct link *l)
-{
-	struct batch *b = batch_new();
-
-	if (link_transaction(l) != PQTRANS_IDLE) {
-		batch_add(b, "ROLLBACK", 0, NULL);
-		batch_sync(b);
-	}
-	batch_add(b, "DISCARD ALL", 0, NULL);
-	batch_sync(b);
-	add_readiness(b, l);
-	return b;
-}
-
 /* What a ROLLBACK leaves of what a statement did to its session: advisory
  * locks, let go here, statements prepared or replaced, and the last values of
  * sequences.  Asked as a text: what is prepared cannot vouch for itself. */
@@ -354,4 +335,41 @@ session_is_as_begun(const struct link *l, const struct batch *b, size_t i)
 	return !batch_is_lost(b) && batch_state(b, i) == BATCH_OK &&
 	       batch_state(b, i + 1) == BATCH_OK && same != NULL &&
 	       same[0] == 't' && link_transaction(l) == PQTRANS_IDLE;
+}
+
+/* DISCARD ALL but for what is prepared, which is looked at instead: to prepare
+ * and to plan it again would cost more than all else. */
+struct batch *
+session_clean(const struct link *l, size_t *looked)
+{
+	static const char *const discard[] = {
+		"SET SESSION AUTHORIZATION DEFAULT",
+		"RESET ALL",
+		"CLOSE ALL",
+		"UNLISTEN *",
+		"DISCARD TEMP",
+	};
+	struct batch *b = batch_new();
+
+	if (link_transaction(l) != PQTRANS_IDLE) {
+		batch_add(b, "ROLLBACK", 0, NULL);
+		batch_sync(b);
+	}
+	for (size_t i = 0; i < sizeof(discard) / sizeof(discard[0]); i++)
+		batch_add(b, discard[i], 0, NULL);
+	*looked = session_look_over(b);
+	add_settings(b, l);
+	return b;
+}
+
+struct batch *
+session_renew(const struct link *l)
+{
+	struct batch *b = batch_new();
+
+	batch_add(b, "DISCARD ALL", 0, NULL);
+	batch_sync(b);
+	add_prepares(b);
+	add_settings(b, l);
+	return b;
 }

@@ -35,8 +35,10 @@ struct batch *session_begin(const struct link *l);
  * standby or settings that do not hold; ERR_DATABASE else. */
 int session_began(const struct link *l, const struct batch *b,
     struct session_facts *f, struct err *e) MUST_CHECK;
-/* The batch that makes a used link as good as new. */
-struct batch *session_clean(const struct link *l);
+/* The batch that makes a used link as good as new, where session_is_as_begun
+ * says so of *looked; else session_renew does it. */
+struct batch *session_clean(const struct link *l, size_t *looked);
+struct batch *session_renew(const struct link *l);
 /* Adds, after a ROLLBACK that takes back all that is transactional, a look at
  * the rest; i is what it gave.  True where nothing of it remained, and what is
  * prepared is what session_begin prepared. */

@@ -36,3 +36,28 @@ test('a read that locks or prepares leaves neither behind', async t => {
 		assert.equal(json.tables[0].updated, 1);
 	}
 });
+
+// A trigger may leave what it likes in the session of a write that is committed.
+test('a committed write leaves nothing behind', async t => {
+	const w = await world(t, { setup: `${SETUP}
+		CREATE FUNCTION litter() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM set_config('work_mem', '65kB', false), pg_advisory_lock(8);
+			CREATE TEMP TABLE IF NOT EXISTS pebble(n int);
+			RETURN NULL;
+		END $$;
+		CREATE TABLE bin(id int PRIMARY KEY);
+		CREATE TRIGGER litter AFTER INSERT ON bin FOR EACH STATEMENT EXECUTE FUNCTION litter();` });
+	const { json, text } = await w.agent.execute('INSERT INTO bin VALUES (1)');
+	assert.ok(json, text);
+	await w.operator.commit(json.change_id);
+	await ask(async () => await w.sql(`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) === '0'
+		&& await w.sql('SELECT count(*) FROM pg_class WHERE relname = \'pebble\'') === '0',
+	'the lock and the table to go');
+	for (let id = 11; id <= 16; id++) {
+		const { json, text } = await w.agent.execute(`UPDATE t SET n = 1 WHERE id = ${id}
+			RETURNING current_setting('work_mem')`);
+		assert.equal(json?.complete, true, text);
+		assert.deepEqual(json.returned.rows, [['4MB']]);
+	}
+});
