@@ -160,6 +160,10 @@ check-valgrind: ## unit tests under valgrind
 	@for t in $(UNIT); do valgrind -q --leak-check=full \
 	    --error-exitcode=99 $$t || exit 1; done
 
+check-oracle: $(PROGRAMS) $(HELPERS) ## the diff against what tables really hold
+	@BUILD=$(BUILD) sh tests/stage.sh node tests/e2e/run.mjs \
+	    tests/oracle/oracle.test.mjs
+
 check-matrix: ## the diff's oracle on PostgreSQL 14 to 18; servers come from npm
 	@sh tests/deps.sh build test
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(HELPERS)
@@ -285,7 +289,7 @@ help: ## this list
 
 .PHONY: all deps check check-static check-built programs-and-tests \
     check-unit check-fuzz check-e2e check-layers check-headers check-man \
-    check-docs check-asan check-valgrind check-matrix fuzz fuzz-run lint lint-source \
+    check-docs check-asan check-valgrind check-oracle check-matrix fuzz fuzz-run lint lint-source \
     lint-calls warnings objects format format-check tidy cppcheck analyze \
     cover demo demo-update bench bench-judge man install uninstall dist clean help
 .SECONDARY:

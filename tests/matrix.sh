@@ -59,7 +59,7 @@ for v in "$@"; do
 	printf '\n== PostgreSQL %s: ' "$v"
 	"$bin/postgres" --version
 	AIRLOCK_PG_BIN=$bin BUILD=$build sh tests/stage.sh \
-	    node tests/e2e/run.mjs tests/e2e/oracle.test.mjs || failed="$failed $v"
+	    node tests/e2e/run.mjs tests/oracle/oracle.test.mjs || failed="$failed $v"
 	[ "$bin" = "$own" ] || rm -rf "${place:?}/$v"
 done
 [ -z "$failed" ] || { echo "matrix: failed on$failed" >&2; exit 1; }

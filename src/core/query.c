@@ -1,4 +1,6 @@
 /* query: one read of an agent, in a READ ONLY transaction that never commits */
+#include "core/query.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,131 +14,7 @@
 #include "core/nearest.h"
 #include "pg/session.h"
 
-enum definitions { NOT_KNOWN, SAME, CHANGED };
-
-struct query {
-	struct call call;
-	struct gate *gate;
-	struct agent *agent;
-	struct change *change; /* read inside this held change, or NULL */
-	struct login *login;
-	outcome_done *done;
-	void *arg;
-	char *sql;
-	size_t sql_len;
-	struct parameters params;
-	struct facts facts;
-	struct grid grid;
-	struct parser_call *parsing;
-	struct ticket *ticket;
-	struct link *link;
-	struct event *begin;
-	bool in_batch, running, cancelled, full;
-	struct reply reply;
-	struct nearest *nearest;      /* names are being looked for */
-	const struct reach *reach;    /* what it would run, once it is asked */
-	int looks;                    /* at definitions that keep changing */
-	enum definitions definitions; /* since then */
-	size_t i_before, i_statement, i_after, i_looked;
-};
-
 static void consult(struct query *q);
-
-static void
-query_free(struct query *q)
-{
-	if (q->parsing != NULL)
-		parser_cancel(q->parsing);
-	pool_cancel(q->ticket);
-	pool_forget(q->login->pool, q);
-	if (q->link != NULL && q->change == NULL)
-		pool_drop(q->login->pool, q->link);
-	catalog_forget(q->login->catalog, q);
-	nearest_cancel(q->nearest);
-	reach_forget(q->login->reach, q);
-	reach_release(q->login->reach, q->reach);
-	event_free(q->begin);
-	facts_release(&q->facts);
-	grid_release(&q->grid);
-	parameters_release(&q->params);
-	reply_release(&q->reply);
-	free(q->sql);
-	q->agent->calls--;
-	free(q);
-}
-
-/* The change is held again: a read leaves nothing behind. */
-static void
-leave_change(struct query *q)
-{
-	struct change *c = q->change;
-
-	if (c == NULL)
-		return;
-	q->change = NULL;
-	q->link = NULL;
-	c->reader = NULL;
-	if (c->state == CHANGE_ADDING)
-		change_hold(c);
-}
-
-static json_t *
-record(const struct query *q, const char *kind)
-{
-	return json_pack("{s:s, s:s, s:s, s:o}", "kind", kind, "agent",
-	    q->agent->o->name, "tool", "db_query", "sql",
-	    json_stringn(q->sql, q->sql_len));
-}
-
-/* Answers with q->reply, and frees. */
-static void
-refuse(struct query *q)
-{
-	outcome_done *done = q->cancelled ? NULL : q->done;
-	void *arg = q->arg;
-	struct reply reply = q->reply;
-	json_t *rec = record(q, "refusal");
-
-	memset(&q->reply, 0, sizeof(q->reply));
-	if (rec != NULL) {
-		json_object_set_new(rec, "code", json_string(reply.code));
-		json_object_set_new(rec, "text",
-		    json_string(text_str(&reply.text)));
-		(void)gate_record(q->gate, rec, true);
-	}
-	leave_change(q);
-	query_free(q);
-	if (done != NULL)
-		change_told(done, arg, false, reply.code, text_str(&reply.text),
-		    NULL);
-	reply_release(&reply);
-}
-
-static void
-answer(struct query *q)
-{
-	outcome_done *done = q->cancelled ? NULL : q->done;
-	void *arg = q->arg;
-	json_t *json = grid_json(&q->grid, q->login->catalog);
-	json_t *rec = record(q, "read");
-
-	if (rec != NULL) {
-		json_object_set_new(rec, "rows",
-		    json_integer(grid_count(&q->grid)));
-		json_object_set_new(rec, "truncated",
-		    json_boolean(q->grid.truncated));
-		(void)gate_record(q->gate, rec, false);
-	}
-	if (q->change != NULL)
-		json_object_set_new(json, "inside_change",
-		    json_string(q->change->id));
-	leave_change(q);
-	query_free(q);
-	if (done != NULL)
-		change_told(done, arg, true, NULL, NULL, json);
-	else
-		json_decref(json);
-}
 
 /* --- the batch --- */
 
@@ -226,7 +104,7 @@ statement_failed(struct query *q, const struct batch *b, size_t failed)
 static void
 typed(void *arg, const struct err *e UNUSED)
 {
-	answer(arg);
+	query_answer(arg);
 }
 
 static void
@@ -238,7 +116,7 @@ show(struct query *q)
 	if (n > 0)
 		catalog_learn_types(q->login->catalog, oids, n, typed, q);
 	else
-		answer(q);
+		query_answer(q);
 }
 
 /* What was judged is not what is there: nothing of it is shown. */
@@ -259,7 +137,7 @@ stale(struct query *q)
 	}
 	reply_reason(&q->reply, REASON_DEFINITION_CHANGED, "%s",
 	    reasons[REASON_DEFINITION_CHANGED].meaning);
-	refuse(q);
+	query_refuse(q);
 }
 
 static void
@@ -271,7 +149,7 @@ looked(struct query *q, const struct err *e, void (*next)(struct query *q))
 		stale(q);
 	} else {
 		judge_unanswered(&q->reply, e);
-		refuse(q);
+		query_refuse(q);
 	}
 }
 
@@ -288,7 +166,7 @@ named(void *arg, const char *names)
 
 	q->nearest = NULL;
 	reply_nearest(&q->reply, names);
-	refuse(q);
+	query_refuse(q);
 }
 
 /* What the statement gave, or its failure, is taken already. */
@@ -300,7 +178,7 @@ conclude(struct query *q)
 		q->nearest = nearest_ask(q->login->pool, q->reply.code,
 		    q->sql + q->reply.byte, &q->facts, named, q);
 	else if (q->reply.text.len > 0)
-		refuse(q);
+		query_refuse(q);
 	else if (q->definitions == CHANGED)
 		stale(q);
 	else if (q->reach == NULL || q->definitions == SAME)
@@ -319,7 +197,7 @@ link_lost(struct query *q, const struct err *e)
 	else
 		reply_reason(&q->reply, REASON_DATABASE_DOWN,
 		    "the database connection was lost: %s", e->text);
-	refuse(q);
+	query_refuse(q);
 }
 
 static void
@@ -461,7 +339,7 @@ got_link(void *arg, struct link *l, const struct err *e)
 				 : REASON_DATABASE_DOWN,
 	    "no connection to read with: %s; %zu changes are pending", e->text,
 	    change_pending(q->gate, NULL));
-	refuse(q);
+	query_refuse(q);
 }
 
 /* Between batches nothing is under way that a lost link could tell. */
@@ -501,14 +379,14 @@ learned(void *arg, const struct reach *r, const struct err *e)
 	q->reach = r;
 	if (r == NULL) {
 		judge_unanswered(&q->reply, e);
-		refuse(q);
+		query_refuse(q);
 		return;
 	}
 	judge_reached(r, &q->facts, &v);
 	f = verdict_refusal(&v);
 	if (f != NULL) {
 		reply_finding(&q->reply, f, q->sql);
-		refuse(q);
+		query_refuse(q);
 	} else {
 		go(q);
 	}
@@ -538,12 +416,12 @@ judged(struct query *q)
 	f = verdict_refusal(&v);
 	if (f != NULL) {
 		reply_finding(&q->reply, f, q->sql);
-		refuse(q);
+		query_refuse(q);
 	} else if (q->params.n != q->facts.params) {
 		reply_reason(&q->reply, REASON_PARAMETERS,
 		    "the statement uses %d parameters, %d were given",
 		    q->facts.params, q->params.n);
-		refuse(q);
+		query_refuse(q);
 	} else if (reach_is_empty(&q->facts)) {
 		go(q);
 	} else {
@@ -559,7 +437,7 @@ parsed(void *arg, const struct parser_answer *a)
 	q->parsing = NULL;
 	if (a->status != PARSER_OK) {
 		reply_parser(&q->reply, a);
-		refuse(q);
+		query_refuse(q);
 		return;
 	}
 	q->facts = *a->facts;
@@ -573,7 +451,7 @@ begin(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	struct query *q = arg;
 
 	if (q->reply.text.len > 0) {
-		refuse(q);
+		query_refuse(q);
 		return;
 	}
 	q->parsing = parser_facts(q->gate->parser, q->agent->o->name, q->sql,
@@ -588,7 +466,7 @@ query_abort(struct query *q)
 	q->change->reader = NULL;
 	q->change = NULL;
 	q->link = NULL;
-	refuse(q);
+	query_refuse(q);
 }
 
 static void
@@ -603,7 +481,7 @@ cancel(struct call *call)
 		pool_stop(q->login->pool, q->link);
 	if (q->in_batch)
 		return;
-	leave_change(q);
+	query_leave_change(q);
 	query_free(q);
 }
 

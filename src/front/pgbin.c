@@ -34,7 +34,7 @@ is_complete(const char *dir)
 	return true;
 }
 
-/* The first line that `program argument` prints; NULL where there is none. */
+/* The last line that `program argument` prints; NULL where there is none. */
 static char *
 ask(const char *program, const char *argument)
 {
@@ -46,15 +46,20 @@ ask(const char *program, const char *argument)
 		.death_signal = 9 };
 	struct err e = ERR_INIT;
 	char line[ANSWER_SIZE] = "";
+	const char *last;
 	ssize_t n = 0;
 
 	if (fd != -1 && child_run(&o, ASK_MS, &e) == 0)
 		n = pread(fd, line, sizeof(line) - 1, 0);
 	if (fd != -1)
 		close(fd);
+	while (n > 0 && line[n - 1] == '\n')
+		n--;
 	line[n > 0 ? n : 0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	return line[0] != '\0' ? mem_strdup(line) : NULL;
+	/* the last: before it stands what a closed directory made it say */
+	last = strrchr(line, '\n');
+	last = last != NULL ? last + 1 : line;
+	return last[0] != '\0' ? mem_strdup(last) : NULL;
 }
 
 /* "postgres (PostgreSQL) 15.20 (Debian ...)", "18beta1" */

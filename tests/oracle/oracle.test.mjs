@@ -1,9 +1,9 @@
 // oracle: what tables hold before and after says what a diff must show
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { asCase, named } from '../oracle/named.mjs';
-import { describe, makeCase } from '../oracle/random.mjs';
-import { Rig } from '../oracle/rig.mjs';
+import { asCase, named } from './named.mjs';
+import { describe, makeCase } from './random.mjs';
+import { Rig } from './rig.mjs';
 
 const SEED = Number(process.env.ORACLE_SEED ?? 1);
 const CASES = Number(process.env.ORACLE_CASES ?? 160);
