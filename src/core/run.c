@@ -100,18 +100,27 @@ judge(struct run *r)
 		run_go(r);
 }
 
+/* False where the child said no: the run is over then. */
+static bool
+parser_agrees(struct run *r, const struct parser_answer *a)
+{
+	struct reply reply = { 0 };
+
+	r->parsing = NULL;
+	if (a->status == PARSER_OK)
+		return true;
+	reply_parser(&reply, a);
+	(void)run_reply(r, &reply);
+	return false;
+}
+
 static void
 parsed(void *arg, const struct parser_answer *a)
 {
 	struct run *r = arg;
-	struct reply reply = { 0 };
 
-	r->parsing = NULL;
-	if (a->status != PARSER_OK) {
-		reply_parser(&reply, a);
-		(void)run_reply(r, &reply);
+	if (!parser_agrees(r, a))
 		return;
-	}
 	r->facts = *a->facts;
 	memset(a->facts, 0, sizeof(*a->facts));
 	judge(r);
@@ -166,14 +175,9 @@ static void
 rewritten(void *arg, const struct parser_answer *a)
 {
 	struct run *r = arg;
-	struct reply reply = { 0 };
 
-	r->parsing = NULL;
-	if (a->status != PARSER_OK) {
-		reply_parser(&reply, a);
-		(void)run_reply(r, &reply);
+	if (!parser_agrees(r, a))
 		return;
-	}
 	r->rewrite = *a->rewrite;
 	memset(a->rewrite, 0, sizeof(*a->rewrite));
 	run_go(r);

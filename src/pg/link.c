@@ -562,18 +562,6 @@ link_warning(const struct link *l)
 	return l->warning;
 }
 
-char *
-link_identifier(struct link *l, const char *name)
-{
-	char *quoted = PQescapeIdentifier(l->conn, name, strlen(name)), *copy;
-
-	if (quoted == NULL)
-		fatalx("out of memory");
-	copy = mem_strdup(quoted);
-	PQfreemem(quoted);
-	return copy;
-}
-
 const char *
 result_sqlstate(const PGresult *r)
 {

@@ -58,8 +58,6 @@ PGTransactionStatusType link_transaction(const struct link *l);
 int link_check_pins(const struct link *l, struct err *e) MUST_CHECK;
 /* The last WARNING of the server on this link, "" where none came. */
 const char *link_warning(const struct link *l);
-/* Quotes an identifier with PQescapeIdentifier; gives, never NULL. */
-char *link_identifier(struct link *l, const char *name);
 
 /* SQLSTATE of a failed result ("" where it has none), and its primary message.
  */

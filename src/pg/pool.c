@@ -2,7 +2,6 @@
  */
 #include "pg/pool.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "pg/questions.h"
 
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 10000
@@ -42,14 +42,6 @@ struct ticket {
 	void *arg;
 };
 
-struct question {
-	TAILQ_ENTRY(question) next;
-	struct pool *pool;
-	struct batch *batch;
-	link_done *done;
-	void *arg;
-};
-
 struct pool {
 	struct event_base *base;
 	char *conninfo, *search_path, *pinned_path, *startup;
@@ -58,8 +50,7 @@ struct pool {
 	void *arg;
 	TAILQ_HEAD(, member) members;
 	TAILQ_HEAD(, ticket) tickets;
-	TAILQ_HEAD(, question) questions; /* the first is under way if asking */
-	bool asking;
+	struct questions questions; /* for the control link */
 	struct member *control;
 	struct event *retry; /* the control link's next try */
 	struct event *serve; /* "look at the tickets", from the loop */
@@ -71,7 +62,7 @@ struct pool {
 
 static void open_member(struct pool *p, bool control);
 static void serve(evutil_socket_t fd, short what, void *arg);
-static void ask_next(struct pool *p);
+static void ask_next(void *arg);
 
 static void
 soon(struct pool *p)
@@ -111,7 +102,7 @@ control_down(struct pool *p, const struct err *e)
 	p->control = NULL;
 	p->up = false;
 	p->why = *e;
-	p->asking = false;
+	p->questions.asking = false;
 	if (news)
 		log_warnx("database '%s': %s", p->facts.database, e->text);
 	p->backoff_ms = p->backoff_ms * 2 < BACKOFF_MIN_MS ? BACKOFF_MIN_MS
@@ -421,70 +412,24 @@ pool_drop(struct pool *p, struct link *l)
 
 /* --- the control link -------------------------------------------------- */
 
-static void
-question_free(struct question *q)
-{
-	TAILQ_REMOVE(&q->pool->questions, q, next);
-	batch_free(q->batch);
-	free(q);
-}
-
-static void
-asked(void *arg, struct link *l, struct batch *b)
-{
-	struct pool *p = arg;
-	struct question *q = TAILQ_FIRST(&p->questions), copy = *q;
-
-	p->asking = false;
-	question_free(q);
-	if (copy.done != NULL)
-		copy.done(copy.arg, l, b);
-	if (!batch_is_lost(b))
-		ask_next(p);
-}
-
 /* While the link is down, questions are answered as lost. */
 static void
-ask_next(struct pool *p)
+ask_next(void *arg)
 {
-	struct question *q;
+	struct pool *p = arg;
+	struct err why = p->why;
+	bool ready =
+	    p->up && p->control != NULL && link_is_idle(p->control->link);
 
-	while ((q = TAILQ_FIRST(&p->questions)) != NULL && !p->asking) {
-		struct batch *b = q->batch;
-
-		q->batch = NULL;
-		if (p->up && p->control != NULL &&
-		    link_is_idle(p->control->link)) {
-			p->asking = true;
-			link_run(p->control->link, b, asked, p);
-			return;
-		}
-		assert(b != NULL); /* only the one being asked has none */
-		b->is_lost = true;
-		b->lost = p->why;
-		if (p->why.code == ERR_NONE)
-			err_set(&b->lost, ERR_DATABASE, "not connected yet");
-		asked(p, NULL, b);
-		batch_free(b);
-	}
-}
-
-static void
-ask(struct pool *p, struct batch *b, link_done *done, void *arg)
-{
-	struct question *q = mem_new(sizeof(*q));
-
-	q->pool = p;
-	q->batch = b;
-	q->done = done;
-	q->arg = arg;
-	TAILQ_INSERT_TAIL(&p->questions, q, next);
+	if (why.code == ERR_NONE)
+		err_set(&why, ERR_DATABASE, "not connected yet");
+	questions_put(&p->questions, ready ? p->control->link : NULL, &why);
 }
 
 void
 pool_ask(struct pool *p, struct batch *b, link_done *done, void *arg)
 {
-	ask(p, b, done, arg);
+	questions_add(&p->questions, b, done, arg);
 	if (p->up)
 		ask_next(p);
 	else
@@ -494,11 +439,7 @@ pool_ask(struct pool *p, struct batch *b, link_done *done, void *arg)
 void
 pool_forget(struct pool *p, const void *arg)
 {
-	struct question *q;
-
-	TAILQ_FOREACH (q, &p->questions, next)
-		if (q->arg == arg)
-			q->done = NULL;
+	questions_forget(&p->questions, arg);
 }
 
 void
@@ -553,7 +494,7 @@ pool_new(struct event_base *base, const struct pool_options *o,
 	p->arg = arg;
 	TAILQ_INIT(&p->members);
 	TAILQ_INIT(&p->tickets);
-	TAILQ_INIT(&p->questions);
+	questions_init(&p->questions, ask_next, p);
 	p->retry = evtimer_new(base, retry, p);
 	p->serve = evtimer_new(base, serve, p);
 	open_member(p, true);
@@ -565,12 +506,10 @@ pool_free(struct pool *p)
 {
 	struct member *m;
 	struct ticket *t;
-	struct question *q;
 
 	if (p == NULL)
 		return;
-	while ((q = TAILQ_FIRST(&p->questions)) != NULL)
-		question_free(q);
+	questions_release(&p->questions);
 	while ((m = TAILQ_FIRST(&p->members)) != NULL)
 		member_free(m);
 	while ((t = TAILQ_FIRST(&p->tickets)) != NULL)
