@@ -159,35 +159,56 @@ text_utf8_cut(const char *p, size_t len, size_t n)
 	return n;
 }
 
-/* Unicode's line separators, bidirectional controls and invisible format
- * characters: what would let a value hide or reorder what a terminal shows. */
+/*
+ * What shows nothing, shows as a blank, or moves what shows: a value could
+ * hide or reorder itself by it.  From Unicode 16: White_Space but U+0020,
+ * Default_Ignorable_Code_Point, categories Cc, Cf and Co, noncharacters, the
+ * planes that hold no characters, and U+2800, a picture of no dots.
+ */
 static bool
 deceives(uint32_t cp)
 {
 	static const struct {
 		uint32_t from, to;
 	} ranges[] = {
+		{ 0x0000, 0x001f },
+		{ 0x007f, 0x00a0 },
 		{ 0x00ad, 0x00ad },
+		{ 0x034f, 0x034f },
+		{ 0x0600, 0x0605 },
 		{ 0x061c, 0x061c },
+		{ 0x06dd, 0x06dd },
+		{ 0x070f, 0x070f },
+		{ 0x0890, 0x0891 },
+		{ 0x08e2, 0x08e2 },
 		{ 0x115f, 0x1160 },
+		{ 0x1680, 0x1680 },
 		{ 0x17b4, 0x17b5 },
 		{ 0x180b, 0x180f },
-		{ 0x200b, 0x200f },
-		{ 0x2028, 0x202e },
-		{ 0x2060, 0x206f },
+		{ 0x2000, 0x200f },
+		{ 0x2028, 0x202f },
+		{ 0x205f, 0x206f },
+		{ 0x2800, 0x2800 },
+		{ 0x3000, 0x3000 },
 		{ 0x3164, 0x3164 },
+		{ 0xe000, 0xf8ff },
+		{ 0xfdd0, 0xfdef },
 		{ 0xfe00, 0xfe0f },
 		{ 0xfeff, 0xfeff },
 		{ 0xffa0, 0xffa0 },
 		{ 0xfff0, 0xfffb },
+		{ 0x110bd, 0x110bd },
+		{ 0x110cd, 0x110cd },
+		{ 0x13430, 0x1343f },
+		{ 0x1bca0, 0x1bca3 },
 		{ 0x1d173, 0x1d17a },
-		{ 0xe0000, 0xe0fff },
+		{ 0x40000, 0x10ffff },
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
 		if (cp >= ranges[i].from && cp <= ranges[i].to)
 			return true;
-	return false;
+	return (cp & 0xfffe) == 0xfffe;
 }
 
 /* One escape or one character of p into out (QUOTED_MAX bytes); gives how many
@@ -210,7 +231,7 @@ quote_one(char *out, const char *p, size_t n)
 				 : '\\');
 	else if (cp < 0x20 || cp == 0x7f)
 		snprintf(out, QUOTED_MAX, "\\x%02x", (unsigned)cp);
-	else if ((cp >= 0x80 && cp < 0xa0) || deceives(cp))
+	else if (deceives(cp))
 		snprintf(out, QUOTED_MAX, "\\u{%04x}", (unsigned)cp);
 	else {
 		memcpy(out, p, len);

@@ -38,9 +38,9 @@ void text_add_json(struct text *t, const char *p, size_t n);
 void text_add_ident(struct text *t, const char *s);
 
 /*
- * Appends p fit for a terminal or a log line: control characters (C0, DEL,
- * C1), line and paragraph separators, bidirectional controls, zero-width
- * and other format characters and bytes that are not UTF-8 as \n, \t, \xNN or
+ * Appends p fit for a terminal or a log line: control characters, blanks other
+ * than the space, separators, bidirectional controls, fillers and whatever
+ * else shows nothing, and bytes that are not UTF-8, as \n, \t, \xNN or
  * \u{NNNN}; a backslash as \\.
  */
 void text_quote(struct text *t, const char *p, size_t n);

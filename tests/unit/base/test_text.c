@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,50 @@ what_a_terminal_shows_is_harmless(void **state UNUSED)
 		    cases[i].in.n);
 		assert_string_equal(fixed, cases[i].out);
 		text_release(&t);
+	}
+}
+
+static void
+quoted_char(char *out, size_t size, uint32_t cp)
+{
+	char in[4];
+	size_t n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+
+	for (size_t i = n; i-- > 1; cp >>= 6)
+		in[i] = (char)(0x80 | (cp & 0x3f));
+	in[0] = (char)(n == 1 ? cp : cp | (0xf00 >> n & 0xff));
+	text_quote_into(out, size, in, n);
+}
+
+/* Blanks, fillers, format and private characters, one of each kind and the
+ * ends of each range: only the space may show as a blank. */
+static void
+what_shows_nothing_is_spelt_out(void **state UNUSED)
+{
+	static const uint32_t hidden[] = { 0x80, 0x85, 0xa0, 0xad, 0x34f, 0x61c,
+		0x115f, 0x1160, 0x1680, 0x17b4, 0x180b, 0x180e, 0x180f, 0x2000,
+		0x2003, 0x200a, 0x200b, 0x200f, 0x2028, 0x202a, 0x202e, 0x202f,
+		0x205f, 0x2060, 0x2066, 0x206f, 0x2800, 0x3000, 0x3164, 0xe000,
+		0xf8ff, 0xfdd0, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0xfff9,
+		0xfffe, 0xffff, 0x13430, 0x1bca0, 0x1d173, 0x1fffe, 0xe0001,
+		0xe0020, 0xe007f, 0xe0100, 0xe01ef, 0xf0000, 0x10fffd };
+	static const uint32_t shown[] = { ' ', 'a', 0xa1, 0xe9, 0x34e, 0x350,
+		0x115e, 0x1161, 0x2010, 0x2027, 0x2030, 0x2801, 0x3001, 0x3163,
+		0x4e00, 0xf900, 0xfffd, 0x1f418, 0x20000 };
+
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		char want[16], got[32];
+
+		snprintf(want, sizeof(want), "\\u{%04x}", hidden[i]);
+		quoted_char(got, sizeof(got), hidden[i]);
+		assert_string_equal(got, want);
+	}
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+		char got[32];
+
+		quoted_char(got, sizeof(got), shown[i]);
+		if (got[0] == '\\')
+			fail_msg("U+%04X is not shown", shown[i]);
 	}
 }
 
@@ -338,6 +383,7 @@ main(void)
 		cmocka_unit_test(json_strings_are_escaped),
 		cmocka_unit_test(identifiers_are_quoted),
 		cmocka_unit_test(what_a_terminal_shows_is_harmless),
+		cmocka_unit_test(what_shows_nothing_is_spelt_out),
 		cmocka_unit_test(any_bytes_quote_to_one_clean_line),
 		cmocka_unit_test(a_fixed_buffer_is_cut_at_a_whole_escape),
 		cmocka_unit_test(utf8_is_judged_strictly),
