@@ -16,7 +16,7 @@
 
 /* What the server is to do when nobody tells it anything more: end the
  * transaction a little after its time to live. */
-static void
+static size_t
 add_pins(struct run *r, struct batch *b)
 {
 	const struct limits *l = &r->gate->o->limits;
@@ -33,7 +33,7 @@ add_pins(struct run *r, struct batch *b)
 	    (long long)(left > 0 ? left : 0) + DEAD_MAN_MS);
 	snprintf(name, sizeof(name), "airlock: %.32s %s", r->agent->o->name,
 	    c->id);
-	batch_add_prepared(b, SESSION_PIN, 5, values);
+	return batch_add_prepared(b, SESSION_PIN, 5, values);
 }
 
 /* Small tables are counted; a large one is not worth a scan. */
@@ -53,9 +53,9 @@ add_examination(struct run *r, struct batch *b)
 	const char *oids[] = { catalog_oids(r->change->login->catalog) };
 	char *count;
 
-	/* A function may have set what it liked, and COMMIT and the dead man
-	 * go by it. */
-	add_pins(r, b);
+	/* A deferred trigger may have set what it liked, and COMMIT and the
+	 * dead man go by it. */
+	r->i_settled = add_pins(r, b);
 	batch_add(b, "SET LOCAL plan_cache_mode = force_generic_plan", 0, NULL);
 	r->i_counts = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
 	r->i_lsn = batch_add(b, "SELECT pg_catalog.pg_current_wal_insert_lsn()",
@@ -78,9 +78,10 @@ sent(const struct run *r)
 }
 
 /*
- * One round trip: begin or savepoint, pins, the statement, what COMMIT would
- * check, and the counters.  The savepoint around the deferred checks is behind
- * the statement, so that the statement's rows carry the top transaction id.
+ * One round trip: begin or savepoint, pins, the statement, pins, what COMMIT
+ * would check, pins, and the counters.  The savepoint around the deferred
+ * checks is behind the statement, so that the statement's rows carry the top
+ * transaction id.
  */
 static struct batch *
 make_batch(struct run *r)
@@ -93,12 +94,13 @@ make_batch(struct run *r)
 	    0, NULL);
 	if (!r->adding)
 		r->i_open = batch_add_prepared(b, SESSION_OPEN, 0, NULL);
-	add_pins(r, b);
+	r->i_pinned = add_pins(r, b);
 	if (r->adding)
 		batch_add(b, "SET CONSTRAINTS ALL DEFERRED", 0, NULL);
 	r->i_statement =
 	    batch_add(b, sent(r), r->params.n, parameters_values(&r->params));
 	batch_rows(b, run_row, r);
+	r->i_left = add_pins(r, b); /* a function may have set what it liked */
 	batch_add(b, "SAVEPOINT airlock_c", 0, NULL);
 	r->i_constraints =
 	    batch_add(b, "SET CONSTRAINTS ALL IMMEDIATE", 0, NULL);
@@ -233,6 +235,27 @@ read_opening(struct run *r, const struct batch *b, struct err *e)
 	return 0;
 }
 
+/* What ran inside the statement, or deferred, can have changed a setting for
+ * the rest of the transaction.  It is set back by now. */
+static enum run_next
+look_at_settings(struct run *r, const struct batch *b, size_t is)
+{
+	const char *path = pool_search_path(r->change->login->pool), *name;
+
+	if (batch_state(b, is) != BATCH_OK)
+		return RUN_GO; /* deferred work failed, and is taken back */
+	switch (session_moved(b, r->i_pinned, is, path, &name)) {
+	case SESSION_RULES:
+		return run_refuse(r, REASON_SETTING_CHANGED,
+		    "a function or trigger left %s changed", name);
+	case SESSION_IMAGES:
+		r->misprinted = r->misprinted || is == r->i_left;
+		return RUN_GO;
+	default:
+		return RUN_GO;
+	}
+}
+
 static int
 read_examination(struct run *r, const struct batch *b, struct err *e)
 {
@@ -307,6 +330,10 @@ look_at(struct run *r, const struct batch *b, struct err *e)
 	if (!r->adding && batch_state(b, r->i_open) == BATCH_OK &&
 	    read_opening(r, b, e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e->text);
+	if (batch_state(b, r->i_left) == BATCH_OK &&
+	    (look_at_settings(r, b, r->i_left) != RUN_GO ||
+		look_at_settings(r, b, r->i_settled) != RUN_GO))
+		return RUN_OVER;
 	if (failed == r->i_constraints)
 		return recover_constraints(r, b);
 	if (failed != (size_t)-1)
@@ -328,6 +355,12 @@ lay_out(struct run *r, const struct batch *b, struct err *e)
 		return -1;
 	if (r->plan.nagent > 0)
 		grid_columns(&r->returned, res, r->plan.agent, r->plan.nagent);
+	/* The rows are there, but not as they are printed elsewhere: they are
+	 * read anew. */
+	if (r->misprinted) {
+		r->plan.path = CAPTURE_PLAIN;
+		r->plan.why = "a function changed how values are printed";
+	}
 	return 0;
 }
 
@@ -388,11 +421,13 @@ executed(void *arg, struct link *l, struct batch *b)
 		return;
 	}
 	/* The statement must have left the transaction as ours. */
-	if (batch_is_ok(b) && (link_transaction(l) != PQTRANS_INTRANS ||
-				  link_check_pins(l, &e) == -1)) {
+	if (batch_is_ok(b) && link_transaction(l) != PQTRANS_INTRANS) {
 		(void)run_refuse(r, REASON_UNAVAILABLE,
-		    "the session is not as it was left%s%s",
-		    e.code != ERR_NONE ? ": " : "", e.text);
+		    "the transaction is not as it was left");
+		return;
+	}
+	if (batch_is_ok(b) && link_check_pins(l, &e) == -1) {
+		(void)run_refuse(r, REASON_SETTING_CHANGED, "%s", e.text);
 		return;
 	}
 	if (is_worth_a_retry(r, b)) {
@@ -442,6 +477,7 @@ run_execute(struct run *r)
 	if (r->plan.path == CAPTURE_CONFLICT &&
 	    spool_open(r->gate->changes_fd, &r->spool, &e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
+	r->misprinted = false;
 	r->returned.rows_max = l->rows_default;
 	r->returned.bytes_max = l->result_bytes_max / 2;
 	r->returned.cell_max = l->cell_bytes_max;

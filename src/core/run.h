@@ -25,6 +25,7 @@ struct run {
 	bool executed;         /* the statement was sent to the server */
 	bool proved;           /* the change tells of it: no way back */
 	bool listed;           /* the statement stands in change->statements */
+	bool misprinted;       /* its rows came by other settings than ours */
 	struct reply reply;    /* the answer while a savepoint is undone */
 	outcome_done *done;
 	void *arg;
@@ -65,6 +66,7 @@ struct run {
 	struct text blocker; /* who was in the way, for people */
 	/* numbers of the statements in the batch */
 	size_t i_open, i_statement, i_constraints, i_counts, i_rows, i_lsn;
+	size_t i_pinned, i_left, i_settled; /* SESSION_PIN, each time */
 };
 
 /* What a step says: go on, come back when told, or it is over (r is freed). */

@@ -10,22 +10,39 @@
 #include "pg/catalog.h"
 #include "pg/reach.h"
 
+/* What a setting decides; a statement may have changed it from inside. */
+enum matter {
+	OURS,   /* how we work; set again before each step */
+	IMAGES, /* how a value is printed */
+	RULES,  /* what else runs, as whom, and whether it is counted */
+};
+
+/* value NULL: not ours to set, but to look at. */
 /* clang-format off */
-static const char *const pins[][2] = {
-	{ "standard_conforming_strings", "on" },
-	{ "DateStyle", "ISO, MDY" },
-	{ "IntervalStyle", "postgres" },
-	{ "TimeZone", "UTC" },
-	{ "extra_float_digits", "1" },
-	{ "bytea_output", "hex" },
-	{ "xmloption", "content" },
-	{ "row_security", "on" },
-	{ "lc_monetary", "C" },
-	{ "synchronous_commit", "on" },
-	{ "default_transaction_read_only", "off" },
-	{ "jit", "off" }, /* the probes would pay for it, not gain by it */
+static const struct pin {
+	const char *name, *value;
+	enum matter matter;
+} pins[] = {
+	{ "standard_conforming_strings", "on", RULES },
+	{ "DateStyle", "ISO, MDY", IMAGES },
+	{ "IntervalStyle", "postgres", IMAGES },
+	{ "TimeZone", "UTC", IMAGES },
+	{ "extra_float_digits", "1", IMAGES },
+	{ "bytea_output", "hex", IMAGES },
+	{ "xmloption", "content", IMAGES },
+	{ "lc_monetary", "C", IMAGES },
+	{ "quote_all_identifiers", "off", IMAGES }, /* regclass, our own names */
+	{ "row_security", "on", RULES },
+	{ "session_replication_role", NULL, RULES },
+	{ "role", NULL, RULES },
+	{ "session_authorization", NULL, RULES },
+	{ "client_encoding", NULL, RULES },
+	{ "track_counts", NULL, RULES },
+	{ "synchronous_commit", "on", OURS },
+	{ "default_transaction_read_only", "off", OURS },
+	{ "jit", "off", OURS }, /* the probes would pay for it, not gain by it */
 	/* Ours are planned once; the agent's own as the server would. */
-	{ "plan_cache_mode", "auto" },
+	{ "plan_cache_mode", "auto", OURS },
 };
 #define NPINS (sizeof(pins) / sizeof(pins[0]))
 
@@ -92,7 +109,8 @@ static const char facts_sql[] =
     "  pg_catalog.substr(pg_catalog.pg_walfile_name("
     "   pg_catalog.pg_current_wal_insert_lsn()), 1, 8))"
     "  ::pg_catalog.bit(32)::pg_catalog.int4::pg_catalog.text END,"
-    " pg_catalog.pg_postmaster_start_time()::pg_catalog.text "
+    " pg_catalog.pg_postmaster_start_time()::pg_catalog.text,"
+    " pg_catalog.current_setting('session_replication_role') "
     "FROM pg_catalog.pg_roles r WHERE r.rolname = current_user";
 /* clang-format on */
 
@@ -122,8 +140,10 @@ session_startup(const struct session_options *o)
 	struct text t = { 0 }, path = { 0 };
 
 	for (size_t i = 0; i < NPINS; i++) {
-		text_addf(&t, "-c %s=", pins[i][0]);
-		add_escaped(&t, pins[i][1]);
+		if (pins[i].value == NULL)
+			continue;
+		text_addf(&t, "-c %s=", pins[i].name);
+		add_escaped(&t, pins[i].value);
 		text_addc(&t, ' ');
 	}
 	text_add(&t, "-c plan_cache_mode=force_generic_plan ");
@@ -137,6 +157,60 @@ session_startup(const struct session_options *o)
 	return text_take(&t);
 }
 
+/* What each setting was, in the order of pins and then the path, before it is
+ * set: a target list is worked off from left to right. */
+static void
+add_pin(struct text *t)
+{
+	text_add(t,
+	    "PREPARE " SESSION_PIN "(text, text, text, text, text) AS SELECT");
+	for (size_t i = 0; i < NPINS; i++)
+		text_addf(t, " pg_catalog.current_setting('%s'),",
+		    pins[i].name);
+	text_add(t, " pg_catalog.current_setting('search_path'),"
+		    " pg_catalog.set_config('lock_timeout', $1, true),"
+		    " pg_catalog.set_config('statement_timeout', $2, true),"
+		    " pg_catalog.set_config("
+		    "'idle_in_transaction_session_timeout', $3, true),"
+		    " pg_catalog.set_config('application_name', $4, true),"
+		    " pg_catalog.set_config('search_path', $5, true)");
+	for (size_t i = 0; i < NPINS; i++)
+		if (pins[i].value != NULL &&
+		    strcmp(pins[i].name, "default_transaction_read_only") != 0)
+			text_addf(t,
+			    ", pg_catalog.set_config('%s', '%s', true)",
+			    pins[i].name, pins[i].value);
+}
+
+enum session_moved
+session_moved(const struct batch *b, size_t was, size_t is,
+    const char *search_path, const char **name)
+{
+	const char *path = batch_cell(b, is, 0, NPINS);
+	enum session_moved moved = SESSION_SAME;
+
+	*name = NULL;
+	for (size_t i = 0; i < NPINS; i++) {
+		const char *before = pins[i].value != NULL
+		                         ? pins[i].value
+		                         : batch_cell(b, was, 0, (int)i);
+		const char *after = batch_cell(b, is, 0, (int)i);
+
+		if (pins[i].matter == OURS ||
+		    (before != NULL && after != NULL &&
+			strcmp(before, after) == 0))
+			continue;
+		*name = pins[i].name;
+		if (pins[i].matter == RULES)
+			return SESSION_RULES;
+		moved = SESSION_IMAGES;
+	}
+	if (path != NULL && strcmp(path, search_path) == 0)
+		return moved;
+	*name = "search_path";
+	return SESSION_IMAGES;
+}
+
 #define NPREPARED 5
 
 /* What this session has prepared, in the order of their names. */
@@ -145,19 +219,7 @@ add_texts(struct text t[NPREPARED])
 {
 	text_addf(&t[0], "PREPARE " SESSION_COUNTS "(oid[]) AS %s", counts_sql);
 	text_addf(&t[1], "PREPARE " SESSION_OPEN " AS %s", open_sql);
-	text_add(&t[2],
-	    "PREPARE " SESSION_PIN "(text, text, text, text, text) AS "
-	    "SELECT pg_catalog.set_config('lock_timeout', $1, true),"
-	    " pg_catalog.set_config('statement_timeout', $2, true),"
-	    " pg_catalog.set_config("
-	    "'idle_in_transaction_session_timeout', $3, true),"
-	    " pg_catalog.set_config('application_name', $4, true),"
-	    " pg_catalog.set_config('search_path', $5, true)");
-	for (size_t i = 0; i < NPINS; i++)
-		if (strcmp(pins[i][0], "default_transaction_read_only") != 0)
-			text_addf(&t[2],
-			    ", pg_catalog.set_config('%s', '%s', true)",
-			    pins[i][0], pins[i][1]);
+	add_pin(&t[2]);
 	text_addf(&t[3],
 	    "PREPARE " REACH_SESSION
 	    "(text[], name[], oid[], oid[], oid[], text) AS %s",
@@ -242,6 +304,7 @@ check_facts(const struct link *l, const struct batch *b,
     const struct session_facts *f, struct err *e)
 {
 	const char *pid = batch_cell(b, 0, 0, 0);
+	const char *role = batch_cell(b, 0, 0, 14);
 
 	if (pid == NULL || strtol(pid, NULL, 10) != link_backend_pid(l))
 		return err_set(e, ERR_UNFIT,
@@ -254,6 +317,12 @@ check_facts(const struct link *l, const struct batch *b,
 		return err_set(e, ERR_UNFIT,
 		    "the server's track_counts is off, and without it no diff "
 		    "can be proved complete: set it on");
+	if (role == NULL || strcmp(role, "origin") != 0)
+		return err_set(e, ERR_UNFIT,
+		    "the login's session_replication_role is '%.20s', under "
+		    "which triggers and foreign keys do not act: leave it at "
+		    "origin",
+		    role != NULL ? role : "");
 	return link_check_pins(l, e);
 }
 

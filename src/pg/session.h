@@ -50,8 +50,21 @@ bool session_can_clean(const struct link *l);
 /* Prepared on every link: */
 /* All pins for the transaction: $1 lock_timeout, $2 statement_timeout,
  * $3 idle_in_transaction_session_timeout (all ms), $4 application_name,
- * $5 search_path. */
+ * $5 search_path.  Answers what the settings were, for session_moved. */
 #define SESSION_PIN "airlock_pin"
+/*
+ * What a statement between two of them, `was` and `is`, did to the settings.
+ * A statement with RETURNING prints its rows when all of it has run, triggers
+ * too, so what it leaves is what its images were printed by.  *name: one that
+ * moved.
+ */
+enum session_moved {
+	SESSION_SAME,
+	SESSION_IMAGES, /* its images are not as ours are printed */
+	SESSION_RULES,  /* nothing about it can be relied on */
+};
+enum session_moved session_moved(const struct batch *b, size_t was, size_t is,
+    const char *search_path, const char **name);
 /* Transaction id (64 bit), its 32-bit form, exported snapshot, next multixact.
  */
 #define SESSION_OPEN "airlock_open"
