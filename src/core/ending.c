@@ -36,6 +36,7 @@ run_free(struct run *r)
 	reply_release(&r->reply);
 	free(r->leaves);
 	free(r->sql);
+	free(r->bare);
 	free(r->intent);
 	r->agent->calls--;
 	free(r);

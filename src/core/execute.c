@@ -74,7 +74,7 @@ add_examination(struct run *r, struct batch *b)
 static const char *
 sent(const struct run *r)
 {
-	return r->rewrite.sql != NULL ? r->rewrite.sql : r->sql;
+	return r->rewrite.sql;
 }
 
 /*

@@ -30,6 +30,7 @@ struct parser_call {
 	struct parser *parser;
 	struct agent_queue *queue; /* while queued */
 	enum call_place place;
+	char *sql;         /* without its comments; NULL where it was refused */
 	struct text frame; /* what the child is asked */
 	struct parser_answer answer;
 	parser_done *done; /* NULL: cancelled while with the child */
@@ -80,7 +81,22 @@ static void
 call_free(struct parser_call *c)
 {
 	text_release(&c->frame);
+	free(c->sql);
 	free(c);
+}
+
+/* Tells, once nothing here holds the call any more. */
+static void
+tell(struct parser_call *c)
+{
+	struct parser_call call = *c;
+
+	c->sql = NULL;
+	call_free(c);
+	call.answer.sql = call.sql;
+	if (call.done != NULL)
+		call.done(call.arg, &call.answer);
+	free(call.sql);
 }
 
 /* The answer is told from the loop, never from inside the asking call. */
@@ -92,6 +108,7 @@ settle(struct parser_call *c, enum parser_status status, const char *text)
 
 	c->place = CALL_SETTLED;
 	c->answer.status = status;
+	c->answer.byte = -1;
 	if (text_copy(c->answer.text, sizeof(c->answer.text), text, &ignored) ==
 	    -1)
 		c->answer.text[0] = '\0';
@@ -103,16 +120,14 @@ static void
 told(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct parser *p = arg;
-	struct parser_call *c = TAILQ_FIRST(&p->settled), call;
+	struct parser_call *c = TAILQ_FIRST(&p->settled);
 
 	if (c == NULL)
 		return;
-	call = *c;
 	TAILQ_REMOVE(&p->settled, c, entry);
-	call_free(c);
 	if (!TAILQ_EMPTY(&p->settled))
 		event_active(p->teller, EV_TIMEOUT, 0);
-	call.done(call.arg, &call.answer);
+	tell(c);
 }
 
 static struct agent_queue *
@@ -230,11 +245,25 @@ static const enum parser_status status_of[ANSWER_NSTATUS] = {
 	[ANSWER_UNPROVED] = PARSER_UNPROVED,
 };
 
+/* The byte of a character that is counted from 1; 0 is not known. */
+static long
+byte_of(const char *sql, long character)
+{
+	long byte = 0;
+
+	if (character <= 0)
+		return -1;
+	for (; --character > 0 && sql[byte] != '\0'; byte++)
+		while (((unsigned char)sql[byte + 1] & 0xc0) == 0x80)
+			byte++;
+	return byte;
+}
+
 /* The child is busy elsewhere by the time the call hears of it. */
 static void
 finish(struct parser *p, struct answer *a)
 {
-	struct parser_call *c = p->asked, call;
+	struct parser_call *c = p->asked;
 
 	p->asked = NULL;
 	p->state = CHILD_IDLE;
@@ -242,15 +271,12 @@ finish(struct parser *p, struct answer *a)
 	p->retry_ms = RETRY_MIN_MS;
 	evtimer_del(p->clock);
 	pump(p);
-	call = *c;
-	call_free(c);
-	call.answer.status = status_of[a->status];
-	memcpy(call.answer.text, a->text, sizeof(call.answer.text));
-	call.answer.position = a->position;
-	call.answer.facts = a->has_facts ? &a->facts : NULL;
-	call.answer.rewrite = a->has_rewrite ? &a->rewrite : NULL;
-	if (call.done != NULL)
-		call.done(call.arg, &call.answer);
+	c->answer.status = status_of[a->status];
+	memcpy(c->answer.text, a->text, sizeof(c->answer.text));
+	c->answer.byte = byte_of(c->sql, a->position);
+	c->answer.facts = a->has_facts ? &a->facts : NULL;
+	c->answer.rewrite = a->has_rewrite ? &a->rewrite : NULL;
+	tell(c);
 	answer_release(a);
 }
 
@@ -429,7 +455,9 @@ ask(struct parser *p, const char *agent, const char *sql, size_t len,
 	c->place = CALL_QUEUED;
 	c->queue->n++;
 	TAILQ_INSERT_TAIL(&c->queue->calls, c, entry);
-	ask_pack(&c->frame, sql, len, edit);
+	c->sql = mem_strndup(sql, len);
+	screen_blank(c->sql, len);
+	ask_pack(&c->frame, c->sql, len, edit);
 	pump(p);
 	return c;
 }

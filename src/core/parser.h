@@ -41,8 +41,10 @@ enum parser_status {
 
 struct parser_answer {
 	enum parser_status status;
-	char text[512]; /* what was wrong, fit for the agent */
-	long position;  /* PARSER_SYNTAX: 1-based in characters, 0 unknown */
+	char text[512];  /* what was wrong, fit for the agent */
+	long byte;       /* PARSER_SYNTAX: where, -1 unknown */
+	const char *sql; /* what was parsed, and alone is to be run: the text
+	                    with spaces for its comments; lent for the call */
 	/* On OK, of facts or rewrite calls; lent for the call.  Whoever wants
 	 * to keep one copies the struct and zeroes this one. */
 	struct facts *facts;

@@ -70,7 +70,7 @@ make_batch(struct query *q)
 	if (q->reach != NULL && q->change == NULL)
 		q->i_before = reach_before(q->reach, b);
 	q->i_statement =
-	    batch_add(b, q->sql, q->params.n, parameters_values(&q->params));
+	    batch_add(b, q->bare, q->params.n, parameters_values(&q->params));
 	batch_rows(b, row, q);
 	if (q->change == NULL) {
 		batch_sync(b);
@@ -90,7 +90,7 @@ statement_failed(struct query *q, const struct batch *b, size_t failed)
 	const PGresult *res = batch_result(b, failed);
 	const char *state = result_sqlstate(res);
 
-	reply_server(&q->reply, res, q->sql, q->sql, NULL, 0);
+	reply_server(&q->reply, res, q->bare, q->sql, NULL, 0);
 	if (strcmp(state, "57014") == 0)
 		text_addf(&q->reply.text,
 		    ". The statement timeout is %d ms (read_timeout): ask for "
@@ -436,12 +436,13 @@ parsed(void *arg, const struct parser_answer *a)
 
 	q->parsing = NULL;
 	if (a->status != PARSER_OK) {
-		reply_parser(&q->reply, a);
+		reply_parser(&q->reply, a, q->sql);
 		query_refuse(q);
 		return;
 	}
 	q->facts = *a->facts;
 	memset(a->facts, 0, sizeof(*a->facts));
+	q->bare = mem_strdup(a->sql);
 	judged(q);
 }
 

@@ -22,6 +22,7 @@ struct query {
 	void *arg;
 	char *sql;
 	size_t sql_len;
+	char *bare; /* what was parsed and is sent: sql without its comments */
 	struct parameters params;
 	struct facts facts;
 	struct grid grid;

@@ -27,6 +27,7 @@ query_free(struct query *q)
 	parameters_release(&q->params);
 	reply_release(&q->reply);
 	free(q->sql);
+	free(q->bare);
 	q->agent->calls--;
 	free(q);
 }

@@ -101,13 +101,12 @@ static const enum reason parser_reason[PARSER_NSTATUS] = {
 
 /* A syntax error is the server's own in all but name. */
 void
-reply_parser(struct reply *r, const struct parser_answer *a)
+reply_parser(struct reply *r, const struct parser_answer *a, const char *sql)
 {
 	if (a->status == PARSER_SYNTAX) {
 		begin(r, "ERROR", "42601");
 		text_quote(&r->text, a->text, strlen(a->text));
-		if (a->position > 0)
-			text_addf(&r->text, " (at character %ld)", a->position);
+		place(r, sql, a->byte);
 		advise(r, REASON_SYNTAX);
 		return;
 	}

@@ -25,7 +25,8 @@ void reply_finding(struct reply *r, const struct finding *f, const char *sql);
 void reply_reason(struct reply *r, enum reason reason, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 /* The parser child's no. */
-void reply_parser(struct reply *r, const struct parser_answer *a);
+void reply_parser(struct reply *r, const struct parser_answer *a,
+    const char *sql);
 /* A failed result; inserts map its position back to the agent's text. */
 void reply_server(struct reply *r, const PGresult *res, const char *sent,
     const char *sql, const struct rewrite_insert *inserts, size_t ninserts);

@@ -109,7 +109,7 @@ parser_agrees(struct run *r, const struct parser_answer *a)
 	r->parsing = NULL;
 	if (a->status == PARSER_OK)
 		return true;
-	reply_parser(&reply, a);
+	reply_parser(&reply, a, r->sql);
 	(void)run_reply(r, &reply);
 	return false;
 }
@@ -123,6 +123,7 @@ parsed(void *arg, const struct parser_answer *a)
 		return;
 	r->facts = *a->facts;
 	memset(a->facts, 0, sizeof(*a->facts));
+	r->bare = mem_strdup(a->sql);
 	judge(r);
 }
 
@@ -203,9 +204,12 @@ rewrite_it(struct run *r)
 		r->plan.why = "ON CONFLICT on a table that an earlier "
 			      "statement of the change wrote";
 	}
-	if (r->plan.path == CAPTURE_PLAIN)
+	rewrite_result_release(&r->rewrite);
+	if (r->plan.path == CAPTURE_PLAIN) {
+		r->rewrite.sql = mem_strdup(r->bare);
 		return RUN_GO;
-	r->parsing = parser_rewrite(r->gate->parser, r->agent->o->name, r->sql,
+	}
+	r->parsing = parser_rewrite(r->gate->parser, r->agent->o->name, r->bare,
 	    r->sql_len, &r->plan.edit, rewritten, r);
 	return RUN_WAIT;
 }

@@ -31,6 +31,7 @@ struct run {
 	void *arg;
 	char *sql, *intent;
 	size_t sql_len;
+	char *bare; /* what was parsed: sql without its comments */
 	struct parameters params;
 	/* judged */
 	struct facts facts;
@@ -42,7 +43,7 @@ struct run {
 	bool suggested;            /* once */
 	struct relation *relation;
 	struct capture plan;
-	struct rewrite_result rewrite;
+	struct rewrite_result rewrite; /* what is sent */
 	/* under way: at most one of these */
 	size_t step;
 	struct parser_call *parsing;

@@ -2,21 +2,29 @@
 #include "sql/screen.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 
 /*
  * Where the reading is.  `ops` counts operator characters in a row outside of
  * comments.  `opened` counts comments that opened within one unbroken run of
  * such characters, comments included: the scanner reads that run anew for
- * each of them.
+ * each of them.  `token` is where the last token ended: from there to `at` is
+ * nothing but white space and comments.
  */
 struct reader {
 	const char *at, *end;
 	const struct screen_limits *limits;
 	size_t ops, opened, depth;
+	const char *begin; /* of the text */
+	char *copy;        /* of it, to be blanked; or NULL */
+	const char *token;
+	bool literal, bracketed; /* what the last token was; what the gap has */
 };
 
 static bool
@@ -47,6 +55,22 @@ next_is(const struct reader *r, const char *s)
 }
 
 static bool
+is_white(char c)
+{
+	return c != '\0' && strchr(" \t\n\r\f\v", c) != NULL;
+}
+
+/* From the last token to `at`: white space stays, comments become spaces. */
+static void
+blank(struct reader *r)
+{
+	for (const char *p = r->token; r->copy != NULL && p < r->at; p++)
+		if (!is_white(*p))
+			r->copy[p - r->begin] = ' ';
+	r->token = r->at;
+}
+
+static bool
 line_comment(struct reader *r)
 {
 	while (r->at < r->end && *r->at != '\n' && *r->at != '\r')
@@ -73,18 +97,25 @@ comment(struct reader *r)
 }
 
 /* E'..' goes on in the same manner behind a doubled quote, or in the next
- * line. */
+ * line, behind such comments as end with theirs. */
 static bool
 goes_on(struct reader *r, char quote)
 {
-	const char *p = r->at;
+	struct reader p = *r;
 	bool line = false;
 
-	for (; p < r->end && strchr(" \t\n\r\f\v", *p) != NULL; p++)
-		line = line || *p == '\n' || *p == '\r';
-	if (p == r->end || *p != quote || (!line && p != r->at))
+	while (p.at < p.end && (is_white(*p.at) || next_is(&p, "--"))) {
+		line = line || *p.at == '\n' || *p.at == '\r';
+		if (is_white(*p.at))
+			p.at++;
+		else
+			(void)line_comment(&p);
+	}
+	if (p.at == p.end || *p.at != quote || (!line && p.at != r->at))
 		return false;
-	r->at = p;
+	r->token = r->at;
+	r->at = p.at;
+	blank(r);
 	return true;
 }
 
@@ -149,32 +180,96 @@ plain(struct reader *r)
 	return ++r->ops <= r->limits->operator_run_max;
 }
 
+/*
+ * Between two literals a bracketed comment stays: where it is, the second is
+ * not a continuation of the first, as white space with a line end would make
+ * it.
+ */
+static void
+gap(struct reader *r)
+{
+	if (r->literal && r->bracketed && r->at < r->end && *r->at == '\'')
+		r->token = r->at;
+	blank(r);
+	r->literal = r->bracketed = false;
+}
+
+static bool
+token(struct reader *r)
+{
+	bool fine;
+
+	gap(r);
+	if (*r->at == '$') {
+		r->opened = r->ops = 0;
+		fine = dollar(r);
+	} else if (is_word_start(*r->at)) {
+		r->opened = r->ops = 0;
+		fine = word(r);
+		r->literal = r->at[-1] == '\'';
+	} else if (*r->at == '\'' || *r->at == '"') {
+		r->opened = r->ops = 0;
+		r->literal = *r->at == '\'';
+		fine = quoted(r, false);
+	} else {
+		fine = plain(r);
+	}
+	r->token = r->at;
+	return fine;
+}
+
 static bool
 step(struct reader *r)
 {
-	bool (*read)(struct reader * r) = NULL;
-
-	if (next_is(r, "--"))
-		read = line_comment;
-	else if (*r->at == '$')
-		read = dollar;
-	else if (is_word_start(*r->at))
-		read = word;
+	if (next_is(r, "--")) {
+		r->opened = r->ops = 0;
+		return line_comment(r);
+	}
 	if (next_is(r, "/*")) {
 		r->ops = 0;
+		r->bracketed = true;
 		return comment(r);
 	}
-	if (read == NULL && *r->at != '\'' && *r->at != '"')
-		return plain(r);
-	r->opened = r->ops = 0;
-	return read != NULL ? read(r) : quoted(r, false);
+	return is_white(*r->at) ? plain(r) : token(r);
+}
+
+/* Comments become spaces; one that does not end stays what it is. */
+void
+screen_blank(char *sql, size_t len)
+{
+	static const struct screen_limits none = { SIZE_MAX, SIZE_MAX,
+		SIZE_MAX };
+	char *text;
+	struct reader r;
+
+	if (memmem(sql, len, "--", 2) == NULL &&
+	    memmem(sql, len, "/*", 2) == NULL)
+		return;
+	text = mem_strndup(sql, len);
+	r = (struct reader){
+		.at = text,
+		.end = text + len,
+		.limits = &none,
+		.begin = text,
+		.copy = sql,
+		.token = text,
+	};
+
+	while (r.at < r.end)
+		(void)step(&r);
+	if (r.depth == 0)
+		gap(&r);
+	free(text);
 }
 
 enum screen
 screen_text(const char *sql, size_t len, const struct screen_limits *l,
     char *why, size_t size)
 {
-	struct reader r = { .at = sql, .end = sql + len, .limits = l };
+	struct reader r = { .at = sql,
+		.end = sql + len,
+		.limits = l,
+		.token = sql };
 
 	if (len > l->bytes_max) {
 		snprintf(why, size, "the text is %zu bytes long, %zu at most",

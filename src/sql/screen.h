@@ -1,4 +1,5 @@
-/* screen: what a statement must pass before any parser sees it */
+/* screen: what a statement must pass before any parser sees it, and what of it
+ * no parser needs to see */
 #ifndef AIRLOCK_SQL_SCREEN_H
 #define AIRLOCK_SQL_SCREEN_H
 
@@ -26,5 +27,16 @@ enum screen {
  */
 enum screen screen_text(const char *sql, size_t len,
     const struct screen_limits *l, char *why, size_t size);
+
+/*
+ * Puts spaces in the place of comments; all else, line ends in comments too,
+ * stays where it is.  libpg_query 15 cannot look past a comment where the
+ * grammar looks one word ahead (NOT, NULLS, WITH, UESCAPE), and extensions of
+ * the server may read orders in them.  What comes of it is what is parsed and
+ * what is run, so that a comment seen where there is none changes what is
+ * done, but never lets anything through unread.  A comment that does not end,
+ * and one that parts two literals, stays.
+ */
+void screen_blank(char *sql, size_t len);
 
 #endif

@@ -84,6 +84,37 @@ test('what only reads is not kept out', async t => {
 		assert.equal(outcome(await w.agent.query(sql, sql.includes('$1') ? { params: ['1'] } : {})), 'rows', sql);
 });
 
+test('a comment may stand wherever white space may', async t => {
+	const w = await reading(t);
+	for (const [sql, rows] of [
+		['SELECT 1 NOT /* c */ IN (2)', [['t']]],
+		['SELECT \'a\' NOT -- c\n LIKE \'b\', 1 NOT/**/BETWEEN 2 AND 3', [['t', 't']]],
+		['SELECT id FROM t ORDER BY id NULLS /* /* c */ */ FIRST', [['1']]],
+		['SELECT i FROM unnest(ARRAY[7]) WITH /* c */ ORDINALITY AS u(x, i)', [['1']]],
+		['SELECT \'2026-01-01 00:00:00+00\'::timestamp WITH /* c */ TIME /* c */ ZONE IS NULL', [['f']]],
+		['SELECT U&\'!0041\' /* c */ UESCAPE /* c */ \'!\'', [['A']]],
+		['SELECT \'a\' -- c\n\'b\', E\'a\' -- c\n\'\\\\ -- b\'', [['ab', 'a\\ -- b']]],
+		['SELECT \'-- a\', $$/* b */$$, E\'\\\' -- c\', "--d" FROM (SELECT 1 AS "--d") s -- /*', [['-- a', '/* b */', '\' -- c', '1']]],
+		['/* é */ SELECT /* é */ 1 /* é', '42601'],
+		['SELECT \'a\' /* c */\n\'b\'', '42601'],
+	]) {
+		const answer = await w.agent.query(sql);
+		if (typeof rows === 'string')
+			assert.equal(outcome(answer), rows, answer.text);
+		else
+			assert.deepEqual(answer.json?.rows, rows, `${sql}: ${answer.text}`);
+	}
+	const place = await w.agent.query('/* é漢 */ SELECT -- é\n nix FROM t');
+	assert.match(place.text, /42703.*at character 23, near "nix FROM t"/);
+	assert.match((await w.agent.query('/* é漢 */ SELECT )')).text, /42601.*at character 17, near "\)"/);
+	// what is sent is what was parsed
+	const held = await w.agent.execute('/*+ Hint(t) */ UPDATE t SET a = /* c */ \'y\' WHERE id NOT /* c */ IN (7)');
+	assert.equal(outcome(held), 'pending', held.text);
+	assert.match(await w.sql('SELECT query FROM pg_stat_activity WHERE backend_xid IS NOT NULL'), /^(?!.*\/\*)/);
+	const { head } = await w.operator.show(held.json.change_id);
+	assert.match(head.statements[0].sql, /^\/\*\+ Hint\(t\) \*\/ UPDATE/);
+});
+
 test('a definition that changes between two statements is judged anew', async t => {
 	const w = await reading(t);
 	const read = async sql => outcome(await w.agent.query(sql));

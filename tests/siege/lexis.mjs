@@ -145,10 +145,9 @@ const disguises = {
 	// between any two tokens but those of one string
 	comments: (r, list) => list.flatMap((t, i) => {
 		const next = list[i + 1];
-		const apart = !next || !r.chance(0.35) || PAIRS.test(t.text) || PAIRS.test(before(list, i + 1)?.text) || t.kind === 'comment' || next.kind === 'comment'
+		const apart = !next || !r.chance(0.35) || t.kind === 'comment' || next.kind === 'comment'
 			|| (/string/.test(t.kind) && /string/.test(after(list, i)?.kind ?? ''));
-		const sound = /string|quoted/.test(before(list, i + 1)?.kind ?? '') ? '' : r.pick(COMMENTS);
-		return apart || !sound ? [t] : [t, { kind: 'space', text: ' ' }, { kind: 'comment', text: sound }, { kind: 'space', text: ' ' }];
+		return apart ? [t] : [t, { kind: 'space', text: ' ' }, { kind: 'comment', text: r.pick(COMMENTS) }, { kind: 'space', text: ' ' }];
 	}),
 	apart: (r, list) => list.flatMap((t, i) => (/op|word/.test(t.kind) && /op|word|number/.test(list[i + 1]?.kind ?? '')
 		&& r.chance(0.5) && !/[&uUeEbBxXnN]$/.test(t.text) ? [t, { kind: 'space', text: r.pick(SPACES) }] : [t])),
@@ -169,9 +168,6 @@ const disguises = {
 	],
 };
 export const kinds = Object.keys(disguises);
-
-// libpg_query 15 takes no comment between these and the word that follows.
-const PAIRS = /^(not|nulls|with)$/i;
 
 // The same statement in other words: its meaning is unchanged.
 export function disguise(r, sql, { except } = {}) {

@@ -47,7 +47,8 @@ struct told {
 	enum stmt_kind kind;
 	char text[512];
 	char rewritten[256];
-	long position;
+	long byte;
+	char sql[128]; /* what was parsed */
 };
 
 static int told_so_far;
@@ -61,7 +62,8 @@ hear(void *arg, const struct parser_answer *a)
 	t->order = ++told_so_far;
 	t->status = a->status;
 	t->kind = a->facts != NULL ? a->facts->kind : STMT_NKINDS;
-	t->position = a->position;
+	t->byte = a->byte;
+	snprintf(t->sql, sizeof(t->sql), "%s", a->sql != NULL ? a->sql : "");
 	snprintf(t->text, sizeof(t->text), "%s", a->text);
 	if (a->rewrite != NULL)
 		snprintf(t->rewritten, sizeof(t->rewritten), "%s",
@@ -118,16 +120,21 @@ asks_and_is_answered(void **state UNUSED)
 	struct parser *p = parser_new(base, &o);
 	struct told ok = { 0 }, syntax = { 0 }, made = { 0 }, not = { 0 };
 	const char *bad = "SELECT 'é', )", *sql = "DELETE FROM t WHERE a = 1";
+	const char *said = "SELECT /* é */ 1 NOT -- é\n IN (2)";
+	struct told bare = { 0 };
 
 	parser_facts(p, "a", "UPDATE t SET a = 1 garbage", 18, hear, &ok);
 	parser_facts(p, "a", bad, strlen(bad), hear, &syntax);
 	parser_rewrite(p, "a", sql, strlen(sql), &edit, hear, &made);
+	parser_facts(p, "a", said, strlen(said), hear, &bare);
 	parser_rewrite(p, "a", "SELECT 1", 8, &edit, hear, &not );
 	wait_for(base, &not );
+	assert_int_equal(bare.status, PARSER_OK);
+	assert_string_equal(bare.sql, "SELECT          1 NOT      \n IN (2)");
 	assert_int_equal(ok.status, PARSER_OK);
 	assert_int_equal(ok.kind, STMT_UPDATE);
 	assert_int_equal(syntax.status, PARSER_SYNTAX);
-	assert_int_equal(syntax.position, 13);
+	assert_int_equal(syntax.byte, 13);
 	assert_string_equal(syntax.text, "syntax error at or near \")\"");
 	assert_int_equal(made.status, PARSER_OK);
 	assert_string_equal(made.rewritten,

@@ -99,7 +99,7 @@ every_status_of_the_parser_has_a_reply(void **state UNUSED)
 		struct parser_answer a = { .status = (enum parser_status)s };
 		struct reply r = { 0 };
 
-		reply_parser(&r, &a);
+		reply_parser(&r, &a, "SELECT 1");
 		assert_true(text_starts_with(text_str(&r.text),
 		    s == PARSER_SYNTAX ? "ERROR 42601: " : "REFUSED "));
 		reply_release(&r);

@@ -119,12 +119,80 @@ finds_nul(void **state UNUSED)
 	    SCREEN_NUL);
 }
 
+/* what it is with its comments gone; NULL: the same */
+static const struct {
+	const char *sql, *bare;
+} bare[] = {
+	{ "", NULL },
+	{ "SELECT 1", NULL },
+	{ "SELECT 1 -- x", "SELECT 1     " },
+	{ "--\tx\nSELECT 1", "  \t \nSELECT 1" },
+	{ "a/**/b", "a    b" },
+	{ "a/* x\n y */b", "a    \n     b" },
+	{ "a/* /* x */ ' */b", "a               b" },
+	{ "1 NOT /*c*/ IN (2)", "1 NOT       IN (2)" },
+	{ "a+--b\n-1", "a+   \n-1" },
+	{ "2*/*c*/3", "2*     3" },
+	{ "1//*x*/2", "1/     2" },
+	{ "/* é */1", "        1" },
+	/* what only looks like one */
+	{ "SELECT '--', '/*', \"--\", \"/*\"", NULL },
+	{ "SELECT 'it''s -- ' -- x", "SELECT 'it''s -- '     " },
+	{ "SELECT $$ -- /* $$, $a$ -- $$ $a$", NULL },
+	{ "SELECT $1$ -- $$1$", "SELECT $1$        " },
+	{ "SELECT a$b$ -- $b$", "SELECT a$b$       " },
+	{ "SELECT E'\\' -- ', 1", NULL },
+	{ "SELECT E'\\\\' -- ', 1", "SELECT E'\\\\'        " },
+	{ "SELECT '\\' -- ', 1", "SELECT '\\'        " },
+	{ "SELECT xE'\\' -- '", "SELECT xE'\\'     " },
+	{ "SELECT U&'\\0041' /*c*/ UESCAPE /*c*/ '!'",
+	    "SELECT U&'\\0041'       UESCAPE       '!'" },
+	/* E'..' goes on behind a line end, also where a comment has it */
+	{ "SELECT E'a'\n'\\' -- '", NULL },
+	{ "SELECT E'a' --x\n'\\' -- '", "SELECT E'a'    \n'\\' -- '" },
+	{ "SELECT E'a'\n--x\n \n'\\' -- '", "SELECT E'a'\n   \n \n'\\' -- '" },
+	{ "SELECT E'a' /*x*/\n'\\' -- '", "SELECT E'a' /*x*/\n'\\'     " },
+	{ "SELECT E'a' '\\' -- '", "SELECT E'a' '\\'     " },
+	/* between two literals one stays, or the second would go on */
+	{ "SELECT 'a' /*x*/\n'b' /*y*/", "SELECT 'a' /*x*/\n'b'      " },
+	{ "SELECT 'a' /*\n*/ 'b'", NULL },
+	{ "SELECT 'a' --x\n'b'", "SELECT 'a'    \n'b'" },
+	{ "SELECT 'a' /*\n*/, 'b'", "SELECT 'a'   \n  , 'b'" },
+	{ "SELECT date /*\n*/ 'b'", "SELECT date   \n   'b'" },
+	/* what does not end */
+	{ "SELECT 1 /* x", NULL },
+	{ "SELECT 1 /* /* x */", NULL },
+	{ "SELECT 1 /*a*/ /* x", NULL },
+	{ "SELECT /*a*/ '-- x", "SELECT       '-- x" },
+};
+
+static void
+blanks_comments(void **state UNUSED)
+{
+	for (size_t i = 0; i < sizeof(bare) / sizeof(bare[0]); i++) {
+		size_t len = strlen(bare[i].sql);
+		const char *expected =
+		    bare[i].bare != NULL ? bare[i].bare : bare[i].sql;
+		char *copy = malloc(len > 0 ? len : 1);
+
+		assert_non_null(copy);
+		memcpy(copy, bare[i].sql, len);
+		screen_blank(copy, len);
+		if (len != strlen(expected) || memcmp(copy, expected, len) != 0)
+			fail_msg("%s became %.*s", bare[i].sql, (int)len, copy);
+		screen_blank(copy, len);
+		assert_memory_equal(copy, expected, len);
+		free(copy);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(screens),
 		cmocka_unit_test(finds_nul),
+		cmocka_unit_test(blanks_comments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
