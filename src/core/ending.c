@@ -16,6 +16,7 @@ run_free(struct run *r)
 
 	run_stop_watching(r);
 	run_pair_cancel(r);
+	run_sizes_cancel(r);
 	run_sweep_cancel(r);
 	if (r->parsing != NULL)
 		parser_cancel(r->parsing);

@@ -42,7 +42,7 @@ is_countable(const struct run *r)
 {
 	const struct relation *rel = r->relation;
 
-	return rel != NULL && rel->readable &&
+	return rel != NULL && rel->readable && !rel->row_security &&
 	       (rel->kind == 'r' || rel->kind == 'p') &&
 	       rel->estimate <= 2.0 * (double)r->gate->o->limits.count_rows_max;
 }
@@ -63,10 +63,11 @@ add_examination(struct run *r, struct batch *b)
 	r->i_rows = 0;
 	if (!is_countable(r))
 		return;
-	count = mem_printf("SELECT pg_catalog.count(*) FROM (SELECT 1 FROM %s "
-			   "LIMIT %lld) AS airlock_s",
-	    r->relation->name,
-	    (long long)r->gate->o->limits.count_rows_max + 1);
+	count =
+	    mem_printf("SELECT pg_catalog.count(*) FROM (SELECT 1 FROM %s%s "
+		       "LIMIT %lld) AS airlock_s",
+		r->relation->kind == 'p' ? "" : "ONLY ", r->relation->name,
+		(long long)r->gate->o->limits.count_rows_max + 1);
 	r->i_rows = batch_add(b, count, 0, NULL);
 	free(count);
 }

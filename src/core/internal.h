@@ -97,7 +97,9 @@ struct change_table {
 	uint64_t n[IMAGE_NOPS];
 	uint64_t unchanged;
 	uint64_t counted[IMAGE_NOPS];    /* by the server, all statements */
-	int64_t rows_before, rows_after; /* -1 unknown */
+	int64_t rows_before, rows_after; /* -1 unknown; see core/sizes.c */
+	bool asked, sized;               /* for rows_before; it is a count */
+	bool parent;                     /* partitioned */
 	bool estimated;
 };
 

@@ -218,30 +218,7 @@ prove_leaves(struct run *r)
 			spoil(table_of(r->change, r->relation->table));
 }
 
-/* --- sizes --- */
-
-static void
-size_up(struct run *r, struct change_table *t)
-{
-	int64_t net = (int64_t)(t->n[IMAGE_INSERT] - t->n[IMAGE_DELETE]);
-	bool first = t->rows_before == -1 && t->rows_after == -1;
-
-	if (strcmp(r->relation->name, t->name) != 0)
-		return; /* one partition says little of the whole */
-	if (r->rows_now >= 0) {
-		t->rows_after = r->rows_now;
-		t->rows_before = t->complete ? r->rows_now - net : -1;
-		t->estimated = false;
-		return;
-	}
-	if (r->relation->estimate < 0 ||
-	    (r->relation->kind != 'r' && r->relation->kind != 'p'))
-		return;
-	if (first)
-		t->rows_before = (int64_t)r->relation->estimate;
-	t->rows_after = t->rows_before + net > 0 ? t->rows_before + net : 0;
-	t->estimated = true;
-}
+/* --- counts --- */
 
 static void
 count_up(struct change *c)
@@ -377,8 +354,7 @@ run_judge(struct run *r)
 	c->complete = !c->hidden_ddl;
 	for (size_t i = 0; i < c->ntables; i++)
 		c->complete = c->complete && c->tables[i].complete;
-	if (r->relation != NULL && r->relation->kind != 'v')
-		size_up(r, table_of(c, r->relation->table));
+	sizes_settle(r);
 	memcpy(c->deferred, r->deferred, sizeof(c->deferred));
 	memcpy(c->insert_lsn, r->insert_lsn, sizeof(c->insert_lsn));
 	judge(r);

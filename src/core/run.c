@@ -24,6 +24,7 @@ static run_step *const steps[] = {
 	run_consult_again, /* and so is all that it ran */
 	run_pair,          /* before-images for ON CONFLICT */
 	run_prove,         /* counters against images */
+	run_sizes,         /* what tables held before */
 	run_sweep,         /* rows of the tables where they disagree */
 	run_judge,         /* what it all amounts to */
 	release_it,        /* an added statement's savepoint */

@@ -54,8 +54,9 @@ struct run {
 	    *tick; /* next piece of sealing, or next look at blockers */
 	/* what came back */
 	struct grid returned;
-	struct sweep *sweep; /* rows are being found by transaction id */
-	struct pair *pair;   /* the observer is being asked */
+	struct sizing *sizing; /* tables are being counted */
+	struct sweep *sweep;   /* rows are being found by transaction id */
+	struct pair *pair;     /* the observer is being asked */
 	struct spool *spool; /* CAPTURE_CONFLICT: rows that wait for pairing */
 	struct leaf *leaves; /* sorted by oid */
 	size_t nleaves, last_leaf;
@@ -116,6 +117,11 @@ void run_pair_cancel(struct run *r);
 /* core/proof.c: counters against images; tables that disagree are incomplete.
  */
 run_step run_prove;
+/* core/sizes.c: what tables held before is asked for; what sizes they have,
+ * once the images are all there. */
+run_step run_sizes;
+void run_sizes_cancel(struct run *r);
+void sizes_settle(struct run *r);
 /* core/sweep.c: finds the rows of tables that are not proved, both ways. */
 run_step run_sweep;
 void run_sweep_cancel(struct run *r);
