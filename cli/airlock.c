@@ -3,15 +3,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/version.h"
 #include "client.h"
+#include "offline.h"
 #include "options.h"
-#include "reasons.h"
 #include "verbs.h"
 
 /* Rows of a database pass through: no core file, no debugger of the same user,
@@ -51,8 +50,6 @@ main(int argc, char **argv)
 	int code;
 
 	harden();
-	if (argc > 1 && strcmp(argv[1], "reasons") == 0)
-		return leave(reasons_main(argc - 2, argv + 2)); /* no daemon */
 	if (options_parse(argc, argv, &o, &e) == -1) {
 		fprintf(stderr, "airlock: %s\n", e.text);
 		return CTL_USAGE;
@@ -65,6 +62,9 @@ main(int argc, char **argv)
 		printf("airlock %s\n", AIRLOCK_VERSION);
 		return leave(CTL_DONE);
 	}
+	if (o.offline != NULL)
+		return leave(
+		    o.offline->run(o.json, argc - o.rest, argv + o.rest));
 	client_init(&c, &o);
 	code = verb_run(&o, &c);
 	client_release(&c);

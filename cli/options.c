@@ -69,8 +69,10 @@ options_help(FILE *out)
 		    ctl_verbs[i].pattern != NULL ? ctl_verbs[i].pattern : "");
 		fprintf(out, "  %-30s %s\n", left, ctl_verbs[i].help);
 	}
-	fprintf(out, "  %-30s %s\n", "reasons [CODE]",
-	    "what the codes mean; no daemon is asked");
+	for (const struct offline *o = offline_verbs; o->name != NULL; o++) {
+		snprintf(left, sizeof(left), "%s %s", o->name, o->pattern);
+		fprintf(out, "  %-30s %s\n", left, o->help);
+	}
 	fprintf(out, "  %-30s %s\n\n", "help", "this text");
 	for (size_t i = 0; i < NOPTIONS; i++) {
 		const struct option_row *o = &table[i];
@@ -97,6 +99,8 @@ bad_verb(const char *word, struct err *e)
 
 	for (size_t i = 0; i < CTL_NVERBS; i++)
 		text_addf(&t, "%s ", ctl_verbs[i].name);
+	for (const struct offline *o = offline_verbs; o->name != NULL; o++)
+		text_addf(&t, "%s ", o->name);
 	if (word == NULL) {
 		rc = err_set(e, ERR_INPUT,
 		    "a verb is missing; the possible ones: %shelp", t.s);
@@ -205,6 +209,9 @@ take_word(const char *word, int *nwords, struct options *out, struct err *e)
 			out->help = true;
 			return 0;
 		}
+		out->offline = offline_by_name(word);
+		if (out->offline != NULL)
+			return 0;
 		out->verb = ctl_verb_by_name(word);
 		return out->verb == CTL_NVERBS ? bad_verb(word, e) : 0;
 	}
@@ -228,7 +235,8 @@ takes_change(enum ctl_verb verb)
 static int
 check(const struct options *o, unsigned given, struct err *e)
 {
-	if (o->help || (o->version && o->verb == CTL_NVERBS))
+	if (o->help || o->offline != NULL ||
+	    (o->version && o->verb == CTL_NVERBS))
 		return 0;
 	if (o->verb == CTL_NVERBS)
 		return bad_verb(NULL, e);
@@ -262,7 +270,8 @@ options_parse(int argc, char **argv, struct options *out, struct err *e)
 	memset(out, 0, sizeof(*out));
 	out->offset = out->limit = -1;
 	out->verb = CTL_NVERBS;
-	for (int i = 1; i < argc; i++) {
+	for (int i = 1; i < argc && out->offline == NULL; i++) {
+		out->rest = i + 1;
 		if (!words_only && strcmp(argv[i], "--") == 0) {
 			words_only = true;
 		} else if (!words_only && argv[i][0] == '-' &&

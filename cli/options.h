@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "offline.h"
 #include "wire/ctl.h"
 
 /* What options_parse lends from argv; nothing here is owned. */
@@ -19,6 +20,8 @@ struct options {
 	const char *change;                  /* log */
 	enum ctl_verb verb; /* CTL_NVERBS: none, then help or version is set */
 	const char *arg;    /* the change of show, commit, rollback */
+	const struct offline *offline; /* instead of a verb; its words follow */
+	int rest;                      /* at argv[rest] */
 };
 
 /* ERR_INPUT names the bad word, quoted, and lists the possible ones. */

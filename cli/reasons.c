@@ -116,9 +116,9 @@ usage(void)
 }
 
 int
-reasons_main(int argc, char **argv)
+reasons_main(bool json, int argc, char **argv)
 {
-	enum form form = TEXT;
+	enum form form = json ? JSON : TEXT;
 	const char *code = NULL;
 
 	for (int i = 0; i < argc; i++) {

@@ -2,7 +2,9 @@
 #ifndef AIRLOCK_CLI_REASONS_H
 #define AIRLOCK_CLI_REASONS_H
 
+#include <stdbool.h>
+
 /* "[--json | --markdown] [CODE]"; gives the exit code. */
-int reasons_main(int argc, char **argv);
+int reasons_main(bool json, int argc, char **argv);
 
 #endif

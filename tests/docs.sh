@@ -27,6 +27,9 @@ flags=$(each src/front/flags.c 's/^[[:space:]]*\[FLAG_[A-Z_]*\] = *{ *"\([a-z-]*
 verbs=$(each src/wire/ctl.c 's/^[[:space:]]*\[CTL_[A-Z]*\] *= *{ "\([a-z-]*\)",.*/\1/p') ||
     status=1
 
+offline=$(each cli/offline.c 's/^[[:space:]]*{ "\([a-z-]*\)", "\[.*/\1/p') ||
+    status=1
+
 for key in $keys; do
 	need man/airlockd.conf.5 "^\.It Ic $key " "$key"
 done
@@ -34,7 +37,7 @@ for flag in $flags; do
 	[ "$flag" = parser ] && continue # internal
 	need man/airlockd.8 "^\.It .*Fl -$flag( |$)" "--$flag"
 done
-for verb in $verbs; do
+for verb in $verbs $offline; do
 	need man/airlock.1 "^\.(It|Ss) (.* )?$verb( |$)" "$verb"
 done
 

@@ -20,8 +20,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "front/grants.h"
 #include "front/pgbin.h"
+#include "rule/grants.h"
 
 #define INITDB_MS (180 * 1000)
 #define SQL_MS (60 * 1000)

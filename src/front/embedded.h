@@ -12,7 +12,7 @@
  * the server and the set-up said) and `ready`, which is made last of all: a
  * cluster without it was never finished and is made anew.  The superuser is
  * "airlock", the database "airlock"; agents run as the plain logins of
- * front/grants.h.  All are mapped from our own uid by peer authentication, so
+ * rule/grants.h.  All are mapped from our own uid by peer authentication, so
  * the uid needs an entry in the passwd database.
  */
 struct embedded;

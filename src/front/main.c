@@ -16,11 +16,11 @@
 #include "front/control.h"
 #include "front/embedded.h"
 #include "front/flags.h"
-#include "front/grants.h"
 #include "front/harden.h"
 #include "front/mcp.h"
 #include "front/notify.h"
 #include "front/statedir.h"
+#include "rule/grants.h"
 
 #define STOP_S 20 /* for rolling back and closing */
 
@@ -97,12 +97,8 @@ print_grants(const struct flags *f)
 	struct text t = { 0 };
 	struct err e = ERR_INIT;
 
-	grants_add_logins(&t);
-	if (f->nrest == 0 && grants_add_table(&t, "public.*", &e) != 0)
+	if (grants_add(&t, f->nrest, f->rest, &e) == -1)
 		fatalx("%s", e.text);
-	for (size_t i = 0; i < f->nrest; i++)
-		if (grants_add_table(&t, f->rest[i], &e) != 0)
-			fatalx("%s", e.text);
 	fputs(text_str(&t), stdout);
 	text_release(&t);
 	return fflush(stdout) == 0 ? 0 : 1;

@@ -14,7 +14,7 @@ const airlock = (...args) => run(program('airlock'), args, { home: scratch('alkc
 // No byte that does something to a terminal; newlines end lines.
 const harmless = text => assert.doesNotMatch(text,
 	// eslint-disable-next-line no-control-regex
-	/[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/);
+	/[\x00-\x09\x0b-\x1f\x7f-\xa0\u034f\u115f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\ufe0f\ufeff\uffa0]/);
 
 test('wrong usage is 2, says what is possible, and asks nobody', async () => {
 	const cases = [
@@ -51,7 +51,8 @@ test('wrong usage is 2, says what is possible, and asks nobody', async () => {
 test('help and the version need no daemon', async () => {
 	const help = await airlock('help');
 	assert.equal(help.code, 0);
-	for (const verb of ['pending', 'show', 'commit', 'rollback', 'log', 'status', 'agents', 'ping', 'version'])
+	for (const verb of ['pending', 'show', 'commit', 'rollback', 'log', 'status', 'agents', 'ping', 'version',
+		'reasons', 'grants'])
 		assert.match(help.stdout, new RegExp(`^  ${verb}`, 'm'));
 	const manual = readFileSync(join(tests, '../man/airlock.1'), 'utf8');
 	const options = help.stdout.match(/--[a-z-]+(?=.* {2})/g);
@@ -77,6 +78,23 @@ test('reasons need no daemon; one that is not there is 1', async () => {
 	assert.equal((await reasons('NOT_A_REASON')).code, 1);
 	assert.equal((await reasons('A', 'B')).code, 2);
 	assert.equal((await reasons('--markdown', 'SYNTAX')).code, 2);
+	const before = await airlock('--json', 'reasons', 'SYNTAX');
+	assert.equal(JSON.parse(before.stdout).code, 'SYNTAX');
+});
+
+test('grants need no daemon and are those of airlockd', async () => {
+	for (const tables of [[], ['orders'], ['shop.*', 'public.orders']]) {
+		const ours = await airlock('grants', ...tables);
+		const daemons = await run(program('airlockd'), ['--grants', ...tables]);
+		assert.deepEqual([ours.code, ours.stdout], [0, daemons.stdout]);
+		const json = await airlock('grants', '--json', ...tables);
+		assert.equal(JSON.parse(json.stdout).sql, ours.stdout);
+	}
+	for (const bad of ['a.b.c', '\x1b[2J.x.y', '--frobnicate']) {
+		const r = await airlock('grants', bad);
+		assert.deepEqual([r.code, r.stdout], [2, ''], bad);
+		harmless(r.stderr);
+	}
 });
 
 test('a daemon that is not there, or breaks off, is 3', async () => {
@@ -218,7 +236,8 @@ test('many rows are paged, counted, exported', async () => {
 
 test('F116: what a value holds does nothing to a terminal', async () => {
 	const values = ['\x1b[2J\x1b[1;1H\x1b[8mhidden', 'ok\r- 0 rows changed', '\x1b]52;c;ZXZpbA==\x07',
-		'\u202Egnp.exe\u202C', 'a\nCOMMITTED id 1\nb', '\x7f\u0085\u009b31m', 'NULL', '', ' x', 'a" -> "b'];
+		'\u202Egnp.exe\u202C', 'a\nCOMMITTED id 1\nb', '\x7f\u0085\u009b31m',
+		'a\u00A0b\u034F\u2003\u2800\u3000\uFE0F\uFFA0', 'NULL', '', ' x', 'a" -> "b'];
 	const evil = values.join('');
 	const d = await holding([{
 		header: header({

@@ -25,8 +25,8 @@
 #include "base/mem.h"
 #include "front/cluster.h"
 #include "front/embedded.h"
-#include "front/grants.h"
 #include "front/statedir.h"
+#include "rule/grants.h"
 
 #define NOT_RUN 77 /* PostgreSQL runs as no root, and there is nobody else */
 

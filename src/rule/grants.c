@@ -1,5 +1,5 @@
 /* grants: the SQL that gives the three logins their least privileges */
-#include "front/grants.h"
+#include "rule/grants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -148,4 +148,16 @@ out:
 	text_release(&quoted);
 	text_release(&whole);
 	return r;
+}
+
+int
+grants_add(struct text *t, size_t n, char *const *tables, struct err *e)
+{
+	grants_add_logins(t);
+	if (n == 0)
+		return grants_add_table(t, "public.*", e);
+	for (size_t i = 0; i < n; i++)
+		if (grants_add_table(t, tables[i], e) == -1)
+			return -1;
+	return 0;
 }
