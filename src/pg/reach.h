@@ -11,7 +11,8 @@
 
 /* What is let through; see rule/functions.h. */
 struct reach_rules {
-	const char *harmless;   /* array literal: names in pg_catalog */
+	const char *harmless;   /* array literal: names in pg_catalog, and
+	                           "extension.function" */
 	const char *outside;    /* regular expression: names in pg_catalog */
 	const char *extensions; /* array literal */
 };

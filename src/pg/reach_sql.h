@@ -45,16 +45,26 @@
 	" ELSE " namespace " = (SELECT n.oid FROM pg_catalog.pg_namespace n" \
 	"  WHERE n.nspname = " schema ") END"
 
+/* A type x that a cast or an operator of somebody's is for. */
+#define REACH_HANDLED \
+	"(EXISTS (SELECT FROM pg_catalog.pg_cast k WHERE k.oid >= 16384" \
+	"  AND x.oid IN (k.castsource, k.casttarget))" \
+	" OR EXISTS (SELECT FROM pg_catalog.pg_operator o WHERE o.oid >= 16384" \
+	"  AND x.oid IN (o.oprleft, o.oprright)))"
+
 /*
  * $1 names of relations; $2 kinds, $3 schemas, $4 names, $5 argument counts of
  * all else that is named ('f' functions, 'a' what may be a column or a
- * function of a row, 'o' operators, 't' types); $6 what is harmless in
- * pg_catalog; $7 a pattern for what reaches outside, $8 extensions that do;
+ * function of a row, 's' methods of TABLESAMPLE, 'o' operators, 't' types);
+ * $6 what is harmless in pg_catalog and in extensions; $7 a pattern for what reaches outside, $8 extensions that do;
  * $9 whether it is a write, which may change rows but not reach outside.
  *
  * `reach` goes from what is named to what that brings: a view's relations,
  * functions, operators and types, a policy's, an argument's default, an
- * aggregate's parts, a type's members, checks and casts.  Functions stand in
+ * aggregate's parts, a type's members, checks and casts (to a type of
+ * PostgreSQL's own one must be called by the type's name, unless it is
+ * implicit), a relation's row type and a type's array type where there is a
+ * cast or operator for them.  Functions stand in
  * node trees by oid (dependencies on built-in ones are not in pg_depend); a
  * name in a node tree cannot forge one, its spaces are escaped.
  */
@@ -69,8 +79,8 @@ static const char reach_judge_sql[] =
 "  LATERAL (SELECT pg_catalog.to_regclass(n.name)::pg_catalog.oid AS oid) r"
 "  WHERE r.oid IS NOT NULL"
 " UNION SELECT 'f', p.oid, '', '0' FROM u JOIN pg_catalog.pg_proc p"
-"  ON p.proname = u.name WHERE u.kind IN ('f', 'a') AND p.prokind <> 'p'"
-"  AND CASE WHEN u.kind = 'a' THEN p.oid >= 16384"
+"  ON p.proname = u.name WHERE u.kind IN ('f', 'a', 's') AND p.prokind <> 'p'"
+"  AND CASE u.kind WHEN 's' THEN p.prorettype = 3310 WHEN 'a' THEN p.oid >= 16384"
 "   AND p.pronargs - p.pronargdefaults <= 1 AND p.pronargs >= 1"
 "   AND EXISTS (SELECT FROM pg_catalog.pg_type t"
 "    WHERE t.oid = p.proargtypes[0] AND (t.typtype = 'p' OR t.typtype = 'c'"
@@ -113,6 +123,10 @@ static const char reach_judge_sql[] =
 "  UNION ALL SELECT 't', a.atttypid FROM pg_catalog.pg_attribute a"
 "   WHERE c.k = 'r' AND c.oid >= 16384 AND a.attrelid = c.oid AND a.attnum > 0"
 "    AND a.atttypid >= 16384"
+"  UNION ALL SELECT 't', x.oid FROM pg_catalog.pg_class r, LATERAL (VALUES (r.reltype)) AS x(oid)"
+"   WHERE c.k = 'r' AND c.oid >= 16384 AND r.oid = c.oid AND " REACH_HANDLED
+"  UNION ALL SELECT 't', x.oid FROM pg_catalog.pg_type t, LATERAL (VALUES (t.typarray)) AS x(oid)"
+"   WHERE c.k = 't' AND c.oid >= 16384 AND t.oid = c.oid AND " REACH_HANDLED
 "  UNION ALL SELECT 't', p.prorettype FROM pg_catalog.pg_proc p"
 "   WHERE c.k = 'f' AND c.oid >= 16384 AND p.oid = c.oid AND p.prorettype >= 16384"
 "  UNION ALL SELECT 'f', f.oid FROM pg_catalog.pg_aggregate g, pg_catalog.unnest(ARRAY["
@@ -128,8 +142,11 @@ static const char reach_judge_sql[] =
 "  UNION ALL SELECT 't', g.rngsubtype FROM pg_catalog.pg_range g"
 "   WHERE c.k = 't' AND g.rngtypid = c.oid AND g.rngsubtype >= 16384"
 "  UNION ALL SELECT 'f', k.castfunc FROM pg_catalog.pg_cast k"
-"   WHERE c.k = 't' AND k.oid >= 16384 AND k.castfunc >= 16384"
-"    AND (k.castsource = c.oid OR k.casttarget = c.oid)) x),"
+"   WHERE c.k = 't' AND k.oid >= 16384 AND k.castfunc <> 0"
+"    AND (k.castsource = c.oid OR k.casttarget = c.oid)"
+"    AND ($9 OR k.castcontext = 'i' OR EXISTS (SELECT FROM pg_catalog.pg_type t"
+"     WHERE t.typname = ANY ($4::pg_catalog.name[])"
+"     AND (t.oid = k.casttarget OR t.oid >= 16384)))) x),"
 "called AS (SELECT oid, pk, parent FROM reach WHERE k = 'f'"
 /* Comparisons that no text names: IN, BETWEEN, DISTINCT, USING, ORDER BY. */
 " UNION ALL SELECT o.oprcode, 'o', o.oid FROM pg_catalog.pg_operator o"
@@ -142,8 +159,11 @@ static const char reach_judge_sql[] =
 "   AND " REACH_IN("w.schema", "o.oprnamespace", "pg_catalog.pg_operator_is_visible(o.oid)")
 "),"
 "judged AS (SELECT c.pk, c.parent, p.oid, p.proname,"
-"  p.provolatile = 'v' AND NOT (p.pronamespace = 11 AND p.proname = ANY ($6::pg_catalog.name[]))"
-"   AS writes,"
+"  p.provolatile = 'v' AND NOT (p.pronamespace = 11 AND p.proname = ANY ($6::pg_catalog.name[])"
+"   OR p.oid >= 16384 AND EXISTS (SELECT FROM pg_catalog.pg_depend d"
+"    JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid"
+"    WHERE d.classid = 1255 AND d.objid = p.oid AND d.refclassid = 3079 AND d.deptype = 'e'"
+"     AND (e.extname || '.' || p.proname)::pg_catalog.name = ANY ($6::pg_catalog.name[]))) AS writes,"
 "  (p.pronamespace = 11 AND p.proname ~ $7 OR EXISTS (SELECT FROM pg_catalog.pg_depend d"
 "    JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid"
 "    WHERE d.classid = 1255 AND d.objid = p.oid AND d.refclassid = 3079 AND d.deptype = 'e'"

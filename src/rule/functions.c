@@ -128,7 +128,26 @@ const char functions_harmless[] =
     "pg_get_shmem_allocations,pg_stat_get_progress_info,pg_sequence_last_value,"
     "pg_get_replication_slots,pg_stat_get_wal_senders,pg_mcv_list_items,"
     "pg_trigger_depth,pg_tablespace_databases,pg_relation_is_updatable,"
-    "pg_partition_tree,pg_partition_ancestors}";
+    "pg_partition_tree,pg_partition_ancestors,"
+    /* methods of TABLESAMPLE */
+    "bernoulli,system,tsm_system_rows.system_rows,tsm_system_time.system_time,"
+    /* appendix F: what only looks, and what only makes random values */
+    "pg_stat_statements.pg_stat_statements,"
+    "pg_stat_statements.pg_stat_statements_info,"
+    "pg_buffercache.pg_buffercache_pages,"
+    "pg_buffercache.pg_buffercache_summary,"
+    "pg_buffercache.pg_buffercache_usage_counts,"
+    "pg_freespacemap.pg_freespace,pgrowlocks.pgrowlocks,"
+    "pgstattuple.pgstattuple,pgstattuple.pgstattuple_approx,"
+    "pgstattuple.pgstatindex,pgstattuple.pgstatginindex,"
+    "pgstattuple.pgstathashindex,pgstattuple.pg_relpages,"
+    "pg_visibility.pg_visibility,pg_visibility.pg_visibility_map,"
+    "pg_visibility.pg_visibility_map_summary,"
+    "uuid-ossp.uuid_generate_v1,uuid-ossp.uuid_generate_v1mc,"
+    "uuid-ossp.uuid_generate_v4,pgcrypto.gen_salt,pgcrypto.gen_random_bytes,"
+    "pgcrypto.gen_random_uuid,pgcrypto.pgp_sym_encrypt,"
+    "pgcrypto.pgp_sym_encrypt_bytea,pgcrypto.pgp_pub_encrypt,"
+    "pgcrypto.pgp_pub_encrypt_bytea}";
 
 static bool
 matches(const char *pattern, const char *name)

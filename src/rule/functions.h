@@ -16,8 +16,8 @@ bool function_reaches_out(const char *name);
 /* The same names as a regular expression of PostgreSQL's, which the catalog is
  * asked with: by oid, wherever such a function of pg_catalog is called from. */
 char *functions_pattern(void);
-/* VOLATILE functions of pg_catalog that a read may call, as an SQL array
- * literal. */
+/* VOLATILE functions that a read may call, as an SQL array literal: of
+ * pg_catalog, and "extension.function" of what belongs to an extension. */
 extern const char functions_harmless[];
 /* Extensions none of whose functions is called, as an SQL array literal. */
 extern const char functions_extensions[];

@@ -250,23 +250,24 @@ facts_read(const struct parse *p, struct facts *f, struct err *e)
 	return 0;
 }
 
-static void
-names_release(struct facts_names *v)
+void
+facts_forget(struct facts_names *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
 		free(v->v[i].schema);
 		free(v->v[i].name);
 	}
 	free(v->v);
+	*v = (struct facts_names){ 0 };
 }
 
 void
 facts_release(struct facts *f)
 {
-	names_release(&f->reads);
-	names_release(&f->writes);
-	names_release(&f->functions);
-	names_release(&f->implied);
+	facts_forget(&f->reads);
+	facts_forget(&f->writes);
+	facts_forget(&f->functions);
+	facts_forget(&f->implied);
 	for (size_t i = 0; i < f->nset_columns; i++)
 		free(f->set_columns[i]);
 	free(f->set_columns);

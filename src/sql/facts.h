@@ -53,7 +53,8 @@ struct facts_name {
 	                or 'o' for an operator with a schema of its own;
 	                what may run a function without calling it: 'o' a
 	                bare operator, 't' a type, 'a' a name behind a dot,
-	                which may be a function of the row before it */
+	                which may be a function of the row before it, 's' a
+	                method of TABLESAMPLE */
 	bool nested; /* a write inside a CTE, not the statement's own target */
 	int nargs;   /* functions: as written; -1 where not known */
 	long position;
@@ -109,6 +110,8 @@ struct parse;
 int facts_read(const struct parse *p, struct facts *f,
     struct err *e) MUST_CHECK;
 void facts_release(struct facts *f);
+/* Frees the names; none are left. */
+void facts_forget(struct facts_names *v);
 
 /* The form in which facts cross from the child: gives a new object, NULL where
  * a name is not UTF-8 (no fact may get lost on the way);

@@ -197,7 +197,7 @@ get_name(const json_t *j, struct facts_name *n)
 	json_int_t nargs, position;
 
 	if (json_array_size(j) != 6 || op == NULL || strlen(op) != 1 ||
-	    strchr("riudmxfota", *op) == NULL || !json_is_boolean(nested) ||
+	    strchr("riudmxfotas", *op) == NULL || !json_is_boolean(nested) ||
 	    !get_integer(json_array_get(j, 4), -1, INT_MAX, &nargs) ||
 	    !get_integer(json_array_get(j, 5), -1, POSITION_MAX, &position))
 		return false;

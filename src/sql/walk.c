@@ -385,7 +385,7 @@ range_table_sample(struct walk *w, const ProtobufCMessage *m)
 	const char *schema, *name;
 
 	tree_qualified(s->method, s->n_method, &schema, &name);
-	if (add_function(w, 'f', schema, name, -1, s->location) == -1)
+	if (add_implied(w, 's', schema, name, s->location) == -1)
 		return -1;
 	return children(w, m);
 }
@@ -397,8 +397,7 @@ type_name(struct walk *w, const ProtobufCMessage *m)
 	const char *schema, *name;
 
 	tree_qualified(t->names, t->n_names, &schema, &name);
-	if ((schema == NULL || strcmp(schema, "pg_catalog") != 0) &&
-	    add_implied(w, 't', schema, name, t->location) == -1)
+	if (add_implied(w, 't', schema, name, t->location) == -1)
 		return -1;
 	return children(w, m);
 }
@@ -539,6 +538,28 @@ walk(struct walk *w, const ProtobufCMessage *m)
 	return rc;
 }
 
+static bool
+is_own(const struct facts_name *n)
+{
+	return n->op == 't' && n->schema != NULL &&
+	       strcmp(n->schema, "pg_catalog") == 0;
+}
+
+/* Types of PostgreSQL's own mean something only where there is a value of
+ * another: a cast of somebody's may lead to them. */
+static void
+forget_own_types(struct facts *f)
+{
+	struct facts_names *v = &f->implied;
+
+	if (f->reads.n + f->writes.n + f->functions.n > 0)
+		return;
+	for (size_t i = 0; i < v->n; i++)
+		if (!is_own(&v->v[i]))
+			return;
+	facts_forget(v);
+}
+
 int
 walk_statement(const ProtobufCMessage *stmt, const ProtobufCMessage *own,
     struct facts *f, struct err *e)
@@ -554,6 +575,7 @@ walk_statement(const ProtobufCMessage *stmt, const ProtobufCMessage *own,
 	w->functions.names = &f->functions;
 	w->implied.names = &f->implied;
 	rc = walk(w, stmt);
+	forget_own_types(f);
 	free(w);
 	return rc;
 }

@@ -36,6 +36,20 @@ const PLACES = `
 	CREATE FUNCTION over(int, int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1';
 	CREATE FUNCTION attr(t) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1';
 	CREATE FUNCTION a(t) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT 1';
+	CREATE TABLE card(id int); INSERT INTO card VALUES (7);
+	CREATE FUNCTION card_text(card) RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT 'x' $$;
+	CREATE CAST (card AS text) WITH FUNCTION card_text(card);
+	CREATE FUNCTION card_name(card) RETURNS varchar LANGUAGE sql VOLATILE AS $$ SELECT 'x' $$;
+	CREATE CAST (card AS varchar) WITH FUNCTION card_name(card) AS ASSIGNMENT;
+	CREATE DOMAIN card_dom AS text;
+	CREATE FUNCTION card_op(card, card) RETURNS bool LANGUAGE sql VOLATILE AS $$ SELECT true $$;
+	CREATE OPERATOR %%% (leftarg = card, rightarg = card, function = card_op);
+	CREATE FUNCTION cards_op(card[], int) RETURNS bool LANGUAGE sql VOLATILE AS $$ SELECT true $$;
+	CREATE OPERATOR %%% (leftarg = card[], rightarg = int, function = cards_op);
+	CREATE TABLE coin(id int); INSERT INTO coin VALUES (8);
+	CREATE FUNCTION coin_text(coin) RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT 'x' $$;
+	CREATE CAST (coin AS text) WITH FUNCTION coin_text(coin) AS IMPLICIT;
+	CREATE EXTENSION tsm_system_rows; CREATE EXTENSION "uuid-ossp";
 	CREATE TABLE guarded(id int);
 	ALTER TABLE guarded ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 	CREATE POLICY p ON guarded USING (vol() = 1);
@@ -67,6 +81,13 @@ test('a read calls no VOLATILE function by any way', async t => {
 		['SELECT t.attr FROM t', 'FUNCTION_UNKNOWN', /public\.attr\(public\.t\)/],
 		['SELECT (t).attr FROM t', 'FUNCTION_UNKNOWN', /public\.attr/],
 		['SELECT over(1, 2)', 'FUNCTION_UNKNOWN', /public\.over\(integer,integer\)/],
+		...['SELECT c::text FROM card c', 'SELECT CAST(c AS text) FROM card c', 'SELECT text(c) FROM card c', 'SELECT c.text FROM card c',
+			'SELECT (ARRAY[c])[1]::text FROM card c', 'SELECT x::text FROM (SELECT c FROM card c) s(x)', 'SELECT c::card_dom FROM card c',
+			'SELECT (ROW(1)::card)::text', 'SELECT length(c) FROM coin c', 'SELECT id FROM coin'].map(sql => [sql, 'FUNCTION_UNKNOWN', /type public\.(card|coin) calls .*public\.(card|coin)_text\(/]),
+		...['SELECT c::varchar FROM card c', 'SELECT CAST(c AS character varying(9)) FROM card c']
+			.map(sql => [sql, 'FUNCTION_UNKNOWN', /type public\.card calls .*public\.card_name\(/]),
+		['SELECT 1 FROM card c WHERE c %%% c', 'FUNCTION_UNKNOWN', /cards?_op/],
+		['SELECT 1 FROM card c GROUP BY c HAVING array_agg(c) %%% 1', 'FUNCTION_UNKNOWN', /cards?_op/],
 		['SELECT * FROM guarded', 'FUNCTION_UNKNOWN', /policy|table public\.guarded calls/],
 	]) {
 		const answer = await w.agent.query(sql);
@@ -80,7 +101,9 @@ test('what only reads is not kept out', async t => {
 	for (const sql of ['SELECT * FROM v_ok', 'SELECT stab(), now(), gen_random_uuid()', 'SELECT over(1)', 'SELECT t.a FROM t',
 		'SELECT x.a, x.id FROM (SELECT * FROM t) x', 'EXPLAIN ANALYZE SELECT * FROM t', 'SELECT * FROM pg_stat_activity',
 		'SELECT * FROM information_schema.columns LIMIT 1', 'SELECT \'a\'::text || 1', 'VALUES (1)', 'TABLE t', 'SHOW work_mem',
-		'SELECT $1::int4'])
+		'SELECT $1::int4', 'SELECT id FROM card', 'SELECT c, id + 1 FROM card c', 'SELECT 1::int, \'a\'::varchar',
+		'SELECT id FROM t TABLESAMPLE bernoulli (50)', 'SELECT id FROM t TABLESAMPLE SYSTEM (50) REPEATABLE (1)',
+		'SELECT id FROM t TABLESAMPLE system_rows (1)', 'SELECT uuid_generate_v4()'])
 		assert.equal(outcome(await w.agent.query(sql, sql.includes('$1') ? { params: ['1'] } : {})), 'rows', sql);
 });
 

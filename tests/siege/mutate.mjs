@@ -151,7 +151,7 @@ const kinds = {
 		const inner = s => s.replace(/^EXPLAIN (ANALYZE )?/, '');
 		const wrapped = r.pick([s => s, s => s, s => `EXPLAIN ANALYZE ${inner(s)}`, s => `WITH x AS MATERIALIZED (${inner(s)}) SELECT count(*) FROM x`,
 			s => `(${inner(s)})`, s => `SELECT EXISTS (${inner(s)})`])(sql);
-		return { sql: wrapped, from: sql, query: casts.includes(sql) ? 'rows' : '', execute: '' };
+		return { sql: wrapped, from: sql, query: '', execute: '' };
 	},
 	liar(r) {
 		const e = r.pick(liars);

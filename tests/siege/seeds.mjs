@@ -25,6 +25,13 @@ CREATE AGGREGATE wild_agg(int) (SFUNC = wild_sum, STYPE = int, INITCOND = '0');
 CREATE OPERATOR <<<# (LEFTARG = int, RIGHTARG = int, FUNCTION = wild_less);
 CREATE OPERATOR evil.= (LEFTARG = int, RIGHTARG = int, FUNCTION = wild_less);
 CREATE CAST (depot AS text) WITH FUNCTION wild_cast(depot);
+CREATE FUNCTION wild_name(depot) RETURNS varchar LANGUAGE plpgsql VOLATILE AS $f$ BEGIN PERFORM pg_advisory_lock(506); RETURN ''; END $f$;
+CREATE CAST (depot AS varchar) WITH FUNCTION wild_name(depot);
+CREATE DOMAIN wild_text AS text;
+CREATE FUNCTION wild_both(depot, depot) RETURNS bool LANGUAGE plpgsql VOLATILE AS $f$ BEGIN PERFORM pg_advisory_lock(507); RETURN true; END $f$;
+CREATE OPERATOR %%# (LEFTARG = depot, RIGHTARG = depot, FUNCTION = wild_both);
+CREATE FUNCTION wild_many(depot[], int) RETURNS bool LANGUAGE plpgsql VOLATILE AS $f$ BEGIN PERFORM pg_advisory_lock(508); RETURN true; END $f$;
+CREATE OPERATOR @@# (LEFTARG = depot[], RIGHTARG = int, FUNCTION = wild_many);
 CREATE VIEW wild_view AS SELECT wild() AS w;
 CREATE VIEW wild_cards AS SELECT wild_card(d) AS w FROM depot d;
 CREATE FUNCTION liar_lock(int) RETURNS int LANGUAGE plpgsql STABLE AS $f$ BEGIN PERFORM pg_advisory_lock($1); RETURN $1; END $f$;
@@ -85,7 +92,9 @@ export const volatile = ['SELECT wild()', 'SELECT public.wild()', 'SELECT * FROM
 
 // A cast's function is named nowhere in the statement.
 export const casts = ['SELECT d::text FROM depot d', 'SELECT CAST(d AS text) FROM depot d', 'SELECT count(d::text) FROM depot d',
-	'SELECT 1 FROM depot d WHERE d::text = \'\'', 'SELECT concat(d::text) FROM depot d'];
+	'SELECT 1 FROM depot d WHERE d::text = \'\'', 'SELECT concat(d::text) FROM depot d', 'SELECT d::varchar FROM depot d',
+	'SELECT CAST(d AS character varying(3)) FROM depot d', 'SELECT (ARRAY[d])[1]::text FROM depot d', 'SELECT x::text FROM (SELECT d FROM depot d) AS s(x)',
+	'SELECT d::wild_text FROM depot d', 'SELECT \'a\' || d FROM depot d WHERE d %%# d', 'SELECT ARRAY[d] @@# 1 FROM depot d'];
 
 // Labelled STABLE or IMMUTABLE: they may be called, but must not leave a trace.
 export const liars = ['liar_lock(601)', 'liar_same(602)', 'liar_set()', 'liar_note()', 'liar_blob()', 'liar_write()',
