@@ -43,6 +43,7 @@ demo certificates - ca-certificates
 test header cmocka.h libcmocka-dev
 test cmd mandoc mandoc
 test cmd git git
+test cmd ps procps
 asan cmd clang clang
 asan sanitizers - libclang-rt-dev
 lint cmd clang clang

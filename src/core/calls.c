@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "core/internal.h"
 
+#define ENDED_LISTED 20
+
 /* Answers from the loop, since an answer never comes from inside the call. */
 struct later {
 	struct call call;
@@ -76,17 +78,54 @@ refuse_later(struct gate *g, outcome_done *done, void *arg, enum reason r,
 	return answer_later(g, done, arg, false, &reply, NULL);
 }
 
+/* Those in doubt since an earlier run. */
+static void
+list_doubted(struct gate *g, const struct agent *a, json_t *list)
+{
+	json_t *intent;
+	size_t i;
+
+	json_array_foreach (g->in_doubt, i, intent) {
+		const char *id = json_string_value(
+			       json_object_get(intent, "change")),
+			   *agent;
+		json_t *j = id != NULL ? gate_ended(g, id, &agent) : NULL;
+
+		if (j != NULL && strcmp(agent, a->o->name) == 0)
+			json_array_append(list, j);
+		json_decref(j);
+	}
+}
+
+/* All that are not decided, and the last ones that are: what an agent reads
+ * costs it tokens. */
 static json_t *
 all_of(struct gate *g, const struct agent *a)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *j;
 	struct change *c;
+	size_t ended = 0, left_out, skip;
 
 	TAILQ_FOREACH (c, &g->changes, next)
-		if (c->agent == a && c->state != CHANGE_RUNNING)
-			json_array_append_new(list, change_result(c, false));
-	return json_pack("{s:o, s:o, s:s}", "changes", list, "database",
+		ended += c->agent == a && change_has_ended(c);
+	left_out = ended > ENDED_LISTED ? ended - ENDED_LISTED : 0;
+	skip = left_out;
+	list_doubted(g, a, list);
+	TAILQ_FOREACH (c, &g->changes, next) {
+		if (c->agent != a || c->state == CHANGE_RUNNING)
+			continue;
+		if (change_has_ended(c) && skip > 0) {
+			skip--;
+			continue;
+		}
+		json_array_append_new(list, change_result(c, false));
+	}
+	j = json_pack("{s:o, s:o, s:s}", "changes", list, "database",
 	    gate_health(g), "access", access_name[a->o->access]);
+	if (left_out > 0)
+		json_object_set_new(j, "older_ended",
+		    json_integer((json_int_t)left_out));
+	return j;
 }
 
 struct call *

@@ -437,11 +437,30 @@ gate_pending(const struct gate *g)
 {
 	json_t *list = json_array();
 	const struct change *c;
+	json_t *intent;
+	size_t i;
 
+	json_array_foreach (g->in_doubt, i, intent)
+		json_array_append(list, json_object_get(intent, "header"));
 	TAILQ_FOREACH (c, &g->changes, next)
 		if (change_is_pending(c) || c->state == CHANGE_IN_DOUBT)
 			json_array_append_new(list, change_header(c));
 	return list;
+}
+
+json_t *
+gate_doubted(const struct gate *g, const char *id)
+{
+	json_t *intent, *header;
+	size_t i;
+
+	json_array_foreach (g->in_doubt, i, intent) {
+		header = json_object_get(intent, "header");
+		if (strcmp(json_string_value(json_object_get(header, "id")),
+			id) == 0)
+			return json_incref(header);
+	}
+	return NULL;
 }
 
 struct change *

@@ -51,8 +51,11 @@ json_t *gate_status(
     const struct gate *g); /* health, versions, links, limits, warnings */
 json_t *gate_agents(
     const struct gate *g); /* [{name, access, calls, pending}] */
-json_t *gate_pending(const struct gate *g); /* change_header of each held
-                                               change, oldest first */
+/* change_header of each change that is held or in doubt, oldest first; of one
+ * in doubt since an earlier run, what the journal has of it. */
+json_t *gate_pending(const struct gate *g);
+/* That of one in doubt since an earlier run; NULL where there is none. */
+json_t *gate_doubted(const struct gate *g, const char *id);
 /* A change of this run, in any state; NULL where there is none. */
 struct change *gate_change(struct gate *g, const char *id);
 /* The end of a change of an earlier run, as change_status would give it, from

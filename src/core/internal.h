@@ -48,7 +48,7 @@ struct gate {
 	TAILQ_HEAD(, change) changes; /* oldest first; ended ones too */
 	size_t nended;
 	json_t *ended;    /* of earlier runs: id -> {agent, status, why, ...} */
-	json_t *in_doubt; /* of earlier runs: array of intents */
+	json_t *in_doubt; /* of earlier runs: intents, each with its "header" */
 	struct event *sync;    /* lazily appended records */
 	struct event *resolve; /* changes in doubt: the next look */
 	struct doubt *doubt;   /* the one that is being asked for, or NULL */

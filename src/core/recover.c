@@ -14,7 +14,7 @@
  */
 struct walk {
 	struct gate *gate;
-	json_t *held;    /* id -> agent */
+	json_t *held;    /* id -> the record, with all its statements */
 	json_t *intents; /* id -> the record */
 };
 
@@ -59,6 +59,23 @@ recover_note_end(struct gate *g, const json_t *rec)
 		    json_object_iter_key(json_object_iter(g->ended)));
 }
 
+/* What is known of a change is what its last record says, but for statements,
+ * of which each record has one. */
+static void
+note_held(struct walk *w, const char *id, const json_t *rec, bool added)
+{
+	json_t *was = added ? json_object_get(w->held, id) : NULL;
+	json_t *now = json_copy((json_t *)(uintptr_t)rec);
+	json_t *list = json_object_get(was, "statements");
+
+	list = list != NULL ? json_incref(list) : json_array();
+	json_array_append(list, json_object_get(now, "statement"));
+	json_object_set_new(now, "statements", list);
+	if (was != NULL)
+		json_object_set(now, "at", json_object_get(was, "at"));
+	json_object_set_new(w->held, id, now);
+}
+
 static bool
 each(void *arg, const json_t *rec, const char *line UNUSED, size_t len UNUSED)
 {
@@ -67,8 +84,8 @@ each(void *arg, const json_t *rec, const char *line UNUSED, size_t len UNUSED)
 
 	if (kind == NULL || id == NULL)
 		return true;
-	if (strcmp(kind, "held") == 0)
-		json_object_set(w->held, id, json_object_get(rec, "agent"));
+	if (strcmp(kind, "held") == 0 || strcmp(kind, "added") == 0)
+		note_held(w, id, rec, *kind == 'a');
 	else if (strcmp(kind, "intent") == 0)
 		json_object_set(w->intents, id, (json_t *)(uintptr_t)rec);
 	else if (strcmp(kind, "committed") == 0 ||
@@ -83,11 +100,12 @@ each(void *arg, const json_t *rec, const char *line UNUSED, size_t len UNUSED)
 
 /* The daemon died with it: the server rolled it back when the link closed. */
 static bool
-end_held(struct gate *g, const char *id, json_t *agent)
+end_held(struct gate *g, const char *id, json_t *held)
 {
 	json_t *rec = json_pack("{s:s, s:s, s:O, s:s, s:s}", "kind",
-	    "rolled_back", "change", id, "agent", agent, "why", WHY_LOST,
-	    "reason", "the daemon ended while the change was held");
+	    "rolled_back", "change", id, "agent",
+	    json_object_get(held, "agent"), "why", WHY_LOST, "reason",
+	    "the daemon ended while the change was held");
 
 	if (rec == NULL)
 		return true;
@@ -107,6 +125,40 @@ note_doubt(struct gate *g, const json_t *intent)
 	json_decref(rec);
 }
 
+/* What the operator is shown of it: the members of change_header, as far as
+ * the journal has them. */
+static json_t *
+doubt_header(const struct gate *g, const char *id, const json_t *held)
+{
+	static const struct {
+		const char *name, *from;
+	} members[] = {
+		{ "agent", "agent" },
+		{ "intent", "intent" },
+		{ "risk", "risk" },
+		{ "reasons", "reasons" },
+		{ "statements", "statements" },
+		{ "tables", "tables" },
+		{ "complete", "complete" },
+		{ "digest", "digest" },
+		{ "created_at", "at" },
+	};
+	json_t *j = json_pack("{s:s, s:s, s:s, s:n}", "id", id, "database",
+	    g->o->database.name, "status", "in_doubt", "expires_at");
+	const char *digest = text_of(held, "digest");
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		json_t *v = json_object_get(held, members[i].from);
+
+		json_object_set_new(j, members[i].name,
+		    v != NULL ? json_incref(v) : json_null());
+	}
+	if (digest != NULL)
+		json_object_set_new(j, "token",
+		    json_sprintf("%s@%s", id, digest));
+	return j;
+}
+
 int
 recover(struct gate *g, struct err *e)
 {
@@ -118,6 +170,8 @@ recover(struct gate *g, struct err *e)
 	rc = journal_walk(g->o->state_fd, false, each, &w, e);
 	if (rc == 0) {
 		json_object_foreach (w.intents, id, v) {
+			json_object_set_new(v, "header",
+			    doubt_header(g, id, json_object_get(w.held, id)));
 			json_object_del(w.held, id);
 			json_array_append(g->in_doubt, v);
 			note_doubt(g, v);

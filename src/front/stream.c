@@ -329,8 +329,11 @@ stream_show(struct lines *out, struct gate *g, const char *id,
 	json_t *header;
 
 	memcpy(s->id, id, sizeof(s->id));
-	if (c == NULL)
-		return show_ended(s, gate_ended(g, id, &agent));
+	if (c == NULL) {
+		header = gate_doubted(g, id);
+		return show_ended(s,
+		    header != NULL ? header : gate_ended(g, id, &agent));
+	}
 	header = change_header(c);
 	digest = json_string_value(json_object_get(header, "digest"));
 	if (store == NULL || digest == NULL || !change_is_pending(c))

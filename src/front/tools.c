@@ -123,7 +123,8 @@ static const struct tool tools[] = {
 		BIT(ARG_CHANGE_ID),
 	    BIT(ARG_SQL) },
 	{ "db_status", "Learn the decision",
-	    "The state of one change (change_id), or of all of yours: "
+	    "The state of one change (change_id), or of all of yours (of "
+	    "those that have ended the last 20): "
 	    "pending, committed, rolled_back (with why and the operator's "
 	    "reason), in_doubt or failed. wait_s waits for the decision, 50 s "
 	    "at most; call again to go on waiting. Also tells whether the "

@@ -369,6 +369,19 @@ test('a call that is cancelled while the catalog is asked is forgotten', async t
 	}
 });
 
+test('db_status lists what is not decided, and the last 20 of what is', async t => {
+	const w = await world(t, { setup: SHOP });
+	const held = await hold(w, 'UPDATE t SET a = 0 WHERE id = 2'), ended = [];
+	for (let i = 0; i < 22; i++) {
+		ended.push(await hold(w));
+		await w.agent.call('db_withdraw', { change_id: ended.at(-1) });
+	}
+	const { json } = await w.agent.status();
+	assert.deepEqual(json.changes.map(c => c.change_id), [held, ...ended.slice(-20)]);
+	assert.equal(json.older_ended, 2);
+	assert.equal((await w.agent.status(ended[0])).json.why, 'withdrawn');
+});
+
 test('the oldest of many ended changes are still answered for', { skip: !process.env.AIRLOCK_LONG && 'long: AIRLOCK_LONG=1' }, async t => {
 	const w = await world(t, { setup: SHOP });
 	const oldest = await hold(w, 'UPDATE t SET a = 5 WHERE id = 5');

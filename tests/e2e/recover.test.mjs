@@ -107,7 +107,7 @@ test('killed while a change is held: lost, and said to be', async t => {
 test('killed between the intent and COMMIT: in doubt, then rolled back', async t => {
 	const w = await through(t);
 	const at = w.proxy.meet(isCommit, 'stall');
-	const { token } = await head(w, w.id);
+	const before = await head(w, w.id), { token } = before;
 	const commit = w.operator.run('commit', token);
 	const link = await at;
 	assert.deepEqual(records(w, w.id).map(r => r.kind), ['held', 'intent']);
@@ -117,8 +117,18 @@ test('killed between the intent and COMMIT: in doubt, then rolled back', async t
 	assert.equal(await status(w, w.id), 'in_doubt');
 	assert.match((await w.operator.run('commit', token)).stderr, /in_doubt/);
 	assert.equal((await w.operator.json('status')).in_doubt, 1);
+	const [listed, ...more] = await w.operator.pending();
+	assert.deepEqual(more, []);
+	for (const member of ['id', 'agent', 'database', 'intent', 'risk', 'reasons', 'statements', 'tables', 'complete',
+		'digest', 'token'])
+		assert.deepEqual(listed[member], before[member], member);
+	assert.deepEqual([listed.status, listed.expires_at], ['in_doubt', null]);
+	assert.ok(Math.abs(Date.parse(listed.created_at) - Date.parse(before.created_at)) < 60000);
+	assert.match((await w.operator.run('pending')).stdout, /^chg_\w+ in_doubt, agent agent[^]*sql \| UPDATE/);
+	assert.deepEqual((await w.agent.status()).json.changes.map(c => c.status), ['in_doubt']);
 	link.cut();
 	await ended(w, w.id, 'rolled_back', 'lost');
+	assert.equal(await head(w, w.id), undefined);
 });
 
 test('killed after COMMIT, before its answer: committed', async t => {
@@ -242,7 +252,7 @@ test('the server crashes before COMMIT: its transaction id is not taken for anot
 	const w = await through(t, { server: await crashing() });
 	const { xid } = records(w, w.id)[0];
 	const at = w.proxy.meet(isCommit, 'stall');
-	const { token } = await head(w, w.id);
+	const before = await head(w, w.id), { token } = before;
 	const commit = w.operator.run('commit', token);
 	const link = await at;
 	await w.daemon.signal('SIGSTOP'); // asks when the ids are used again
@@ -274,7 +284,7 @@ test('held, crashed, and its id used again: never committed', async t => {
 test('the server crashes after COMMIT, whose answer is lost: committed', async t => {
 	const w = await through(t, { server: await crashing() });
 	const at = w.proxy.meet(isCommitted, 'stall');
-	const { token } = await head(w, w.id);
+	const before = await head(w, w.id), { token } = before;
 	const commit = w.operator.run('commit', token);
 	const link = await at;
 	await w.cluster.restart('immediate');
@@ -290,7 +300,7 @@ test('in doubt, another server\'s word is not taken for it', async t => {
 	for (let i = 0; i < 3; i++) // the same id may well be another's there
 		await other.sql(w.database, SHOP.replace('TABLE t(', `TABLE IF NOT EXISTS t${i}(`).replace('INTO t ', `INTO t${i} `).replace('VIEW slow', `VIEW s${i}`));
 	const at = w.proxy.meet(isCommitted, 'stall');
-	const { token } = await head(w, w.id);
+	const before = await head(w, w.id), { token } = before;
 	const commit = w.operator.run('commit', token);
 	const link = await at;
 	w.proxy.aim(other);
