@@ -178,6 +178,30 @@ add_sizes(struct text *out, const json_t *table)
 	    number(table, "rows_after"));
 }
 
+/* "; collateral: by trigger a or b on public.t": each that could be it, by the
+ * daemon's word. */
+static void
+add_causes(struct text *out, const json_t *table)
+{
+	json_t *by = json_object_get(table, "by"), *one, *last = NULL;
+	size_t i;
+
+	text_add(out, "; collateral: the statement does not name it");
+	json_array_foreach (by, i, one) {
+		bool same =
+		    last != NULL && json_equal(json_object_get(last, "kind"),
+					json_object_get(one, "kind"));
+
+		text_add(out, i == 0 ? "; written by " : " or ");
+		if (!same)
+			text_addf(out, "%s ", term_member(one, "kind", 20));
+		text_add(out, term_member(one, "name", 300));
+		if (json_object_get(one, "on") != NULL)
+			text_addf(out, " on %s", term_member(one, "on", 300));
+		last = one;
+	}
+}
+
 static void
 print_tables(const struct term *t, const json_t *header)
 {
@@ -197,8 +221,7 @@ print_tables(const struct term *t, const json_t *header)
 		    number(one, "unchanged"));
 		add_sizes(&s, one);
 		if (is_true(one, "collateral"))
-			text_add(&s,
-			    "; collateral: the statement does not name it");
+			add_causes(&s, one);
 		if (json_is_false(json_object_get(one, "complete")))
 			text_add(&s,
 			    "; INCOMPLETE: its rows are not all below");

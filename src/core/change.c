@@ -95,8 +95,10 @@ change_free(struct change *c)
 	TAILQ_REMOVE(&c->gate->changes, c, next);
 	release_work(c, true);
 	event_free(c->expiry);
-	for (size_t i = 0; i < c->ntables; i++)
+	for (size_t i = 0; i < c->ntables; i++) {
 		free(c->tables[i].name);
+		json_decref(c->tables[i].by);
+	}
 	free(c->tables);
 	counts_release(&c->counts);
 	json_decref(c->statements);

@@ -24,6 +24,7 @@ static run_step *const steps[] = {
 	run_consult_again, /* and so is all that it ran */
 	run_pair,          /* before-images for ON CONFLICT */
 	run_prove,         /* counters against images */
+	run_causes,        /* by what the tables that are not named */
 	run_sizes,         /* what tables held before */
 	run_sweep,         /* rows of the tables where they disagree */
 	run_judge,         /* what it all amounts to */

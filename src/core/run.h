@@ -117,6 +117,9 @@ void run_pair_cancel(struct run *r);
 /* core/proof.c: counters against images; tables that disagree are incomplete.
  */
 run_step run_prove;
+/* core/causes.c: what may have written the tables that are not named; those
+ * that a named view is written through to count as named. */
+run_step run_causes;
 /* core/sizes.c: what tables held before is asked for; what sizes they have,
  * once the images are all there. */
 run_step run_sizes;

@@ -46,6 +46,8 @@ change_tables_json(const struct change *c)
 			"rows_after", size_or_null(t->rows_after), "complete",
 			t->complete);
 
+		if (t->collateral && t->by != NULL)
+			json_object_set(j, "by", t->by);
 		if (t->estimated)
 			json_object_set_new(j, "rows_estimated", json_true());
 		json_array_append_new(list, j);

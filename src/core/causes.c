@@ -1,0 +1,194 @@
+/* causes: by what a change wrote the tables that its statements do not name */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/run.h"
+#include "pg/causes.h"
+
+static const int event_of[IMAGE_NOPS] = {
+	[IMAGE_INSERT] = CAUSE_INSERT,
+	[IMAGE_UPDATE] = CAUSE_UPDATE,
+	[IMAGE_DELETE] = CAUSE_DELETE,
+};
+
+static int
+events_of(const struct facts *f)
+{
+	if (f->writes.n > 1)
+		return CAUSE_ANY;
+	switch (f->kind) {
+	case STMT_INSERT:
+		return f->conflict == CONFLICT_UPDATE
+		           ? CAUSE_INSERT | CAUSE_UPDATE
+		           : CAUSE_INSERT;
+	case STMT_UPDATE:
+		return CAUSE_UPDATE;
+	case STMT_DELETE:
+		return CAUSE_DELETE;
+	default:
+		return CAUSE_ANY;
+	}
+}
+
+/* --- the question --- */
+
+enum { OIDS, EVENTS, NAMED, NAMED_EVENTS, TABLES, SCHEMAS, FUNCTIONS, NPARAMS };
+
+static void
+add_string(struct text *array, const char *s)
+{
+	const struct value v = { s, strlen(s) };
+
+	capture_add_item(array, &v);
+}
+
+static void
+add_written(const struct change *c, struct text *p)
+{
+	for (size_t i = 0; i < c->counts.n; i++) {
+		const struct count_row *row = &c->counts.v[i];
+		int events = 0;
+		char oid[16], bits[16];
+
+		if (row->catalog)
+			continue;
+		for (int k = 0; k < IMAGE_NOPS; k++)
+			events |= row->n[k] > 0 ? event_of[k] : 0;
+		snprintf(oid, sizeof(oid), "%u", row->oid);
+		snprintf(bits, sizeof(bits), "%d", events);
+		add_string(&p[OIDS], oid);
+		add_string(&p[EVENTS], bits);
+	}
+}
+
+static void
+add_facts(const struct facts *f, struct text *p)
+{
+	for (size_t i = 0; i < f->writes.n; i++) {
+		struct text name = { 0 };
+
+		if (f->writes.v[i].schema != NULL) {
+			text_add_ident(&name, f->writes.v[i].schema);
+			text_addc(&name, '.');
+		}
+		text_add_ident(&name, f->writes.v[i].name);
+		add_string(&p[NAMED], text_str(&name));
+		text_release(&name);
+	}
+	text_addf(&p[NAMED_EVENTS], "%d", events_of(f));
+	for (size_t i = 0; i < f->functions.n; i++) {
+		const struct facts_name *fn = &f->functions.v[i];
+
+		if (fn->op != 'f')
+			continue;
+		add_string(&p[SCHEMAS], fn->schema != NULL ? fn->schema : "");
+		add_string(&p[FUNCTIONS], fn->name);
+	}
+}
+
+/* --- the answer --- */
+
+static struct change_table *
+find(struct change *c, const char *name)
+{
+	for (size_t i = 0; name != NULL && i < c->ntables; i++)
+		if (strcmp(c->tables[i].name, name) == 0)
+			return &c->tables[i];
+	return NULL;
+}
+
+static void
+add_cause(struct change_table *t, json_t *cause)
+{
+	json_t *one;
+	size_t i;
+
+	if (t->by == NULL)
+		t->by = json_array();
+	json_array_foreach (t->by, i, one)
+		if (json_equal(one, cause)) {
+			json_decref(cause);
+			return;
+		}
+	json_array_append_new(t->by, cause);
+}
+
+static void
+take(struct change *c, const struct batch *b, int row)
+{
+	struct change_table *t = find(c, batch_cell(b, 0, row, CAUSE_TABLE));
+	const char *kind = batch_cell(b, 0, row, CAUSE_KIND);
+	const char *name = batch_cell(b, 0, row, CAUSE_NAME);
+	const char *on = batch_cell(b, 0, row, CAUSE_ON);
+	const char *function = batch_cell(b, 0, row, CAUSE_FUNCTION);
+	json_t *cause;
+
+	if (t == NULL || kind == NULL || name == NULL)
+		return;
+	if (strcmp(kind, "view") == 0) {
+		t->collateral = false;
+		return;
+	}
+	cause = json_pack("{s:s, s:s}", "kind", kind, "name", name);
+	if (cause == NULL)
+		return; /* not in UTF-8 */
+	if (on != NULL)
+		json_object_set_new(cause, "on", json_string(on));
+	if (function != NULL)
+		json_object_set_new(cause, "function", json_string(function));
+	add_cause(t, cause);
+}
+
+static void
+answered(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct run *r = arg;
+
+	r->in_batch = false;
+	if (r->cancelled) {
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the call was cancelled");
+		return;
+	}
+	if (batch_is_lost(b) || !batch_is_ok(b))
+		log_warnx("%s: what wrote its tables cannot be asked: %s",
+		    r->change->id,
+		    batch_is_lost(b)
+			? batch_err(b)->text
+			: result_message(batch_result(b, batch_failed(b))));
+	for (int i = 0; !batch_is_lost(b) && i < batch_ntuples(b, 0); i++)
+		take(r->change, b, i);
+	run_go(r);
+}
+
+enum run_next
+run_causes(struct run *r)
+{
+	struct change *c = r->change;
+	struct text p[NPARAMS] = { 0 };
+	const char *values[NPARAMS];
+	struct batch *b;
+
+	for (size_t i = 0; i < c->ntables; i++)
+		if (c->tables[i].collateral)
+			add_string(&p[TABLES], c->tables[i].name);
+	if (p[TABLES].len == 0)
+		return RUN_GO;
+	add_written(c, p);
+	add_facts(&r->facts, p);
+	for (int i = 0; i < NPARAMS; i++) {
+		if (i != NAMED_EVENTS)
+			text_add(&p[i], p[i].len > 0 ? "}" : "{}");
+		values[i] = text_str(&p[i]);
+	}
+	b = batch_new();
+	batch_add(b, causes_sql, NPARAMS, values);
+	for (int i = 0; i < NPARAMS; i++)
+		text_release(&p[i]);
+	r->in_batch = true;
+	pool_ask(c->login->pool, b, answered, r);
+	return RUN_WAIT;
+}
