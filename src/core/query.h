@@ -36,9 +36,17 @@ struct query {
 	const struct reach *reach;    /* what it would run, once it is asked */
 	int looks;                    /* at definitions that keep changing */
 	enum definitions definitions; /* since then */
+	enum reach_way way; /* of looking at them */
 	size_t i_before, i_statement, i_after, i_looked;
 };
 
+/* core/query_link.c: judged fit; takes a link where it has none, and runs. */
+void query_go(struct query *q);
+/* core/query.c: the statement has been run, and its rows or its failure are
+ * taken: what is known of the definitions decides. */
+void query_conclude(struct query *q);
+/* All is known: answers. */
+void query_show(struct query *q);
 /* core/query_end.c: frees q; the change it read in is held again. */
 void query_free(struct query *q);
 void query_leave_change(struct query *q);

@@ -79,11 +79,16 @@ query_refuse(struct query *q)
 	reply_release(&reply);
 }
 
+/* The record is synced lazily anyway, so that the agent has its answer first.
+ */
+/* The record is synced lazily anyway, so that the agent has its answer first.
+ */
 void
 query_answer(struct query *q)
 {
 	outcome_done *done = q->cancelled ? NULL : q->done;
 	void *arg = q->arg;
+	struct gate *g = q->gate;
 	json_t *json = grid_json(&q->grid, q->login->catalog);
 	json_t *rec = record(q, "read");
 
@@ -92,7 +97,6 @@ query_answer(struct query *q)
 		    json_integer(grid_count(&q->grid)));
 		json_object_set_new(rec, "truncated",
 		    json_boolean(q->grid.truncated));
-		(void)gate_record(q->gate, rec, false);
 	}
 	if (q->change != NULL)
 		json_object_set_new(json, "inside_change",
@@ -103,4 +107,5 @@ query_answer(struct query *q)
 		change_told(done, arg, true, NULL, NULL, json);
 	else
 		json_decref(json);
+	(void)gate_record(g, rec, false);
 }

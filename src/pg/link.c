@@ -382,12 +382,29 @@ link_run(struct link *l, struct batch *b, link_done *done, void *arg)
 	flush(l);
 }
 
+void
+link_pass_on(struct link *l, link_done *done, void *arg)
+{
+	l->done = done;
+	l->done_arg = arg;
+}
+
 static void
 keep(struct batch_step *s, PGresult *r, enum batch_state state)
 {
 	PQclear(s->result);
 	s->result = r;
 	s->state = state;
+}
+
+/* A segment is answered. */
+static void
+take_sync(struct link *l, const struct batch_step *s)
+{
+	l->at++;
+	arm(l);
+	if (s->told != NULL)
+		s->told(s->arg, l->batch);
 }
 
 /* One result of the step that is due; false where the link had to end. */
@@ -412,8 +429,7 @@ take(struct link *l, PGresult *r)
 		return true;
 	case PGRES_PIPELINE_SYNC:
 		PQclear(r);
-		l->at++;
-		arm(l);
+		take_sync(l, s);
 		return true;
 	case PGRES_FATAL_ERROR:
 		keep(s, r, BATCH_FAILED);

@@ -28,8 +28,9 @@ struct member {
 	struct link *link;
 	enum member_state state;
 	bool control, stopped;
-	bool given_back; /* cleaning has not begun */
-	size_t looked;   /* see session_clean */
+	bool given_back;                 /* cleaning has not begun */
+	size_t looked;                   /* see session_clean */
+	char setting[POOL_SETTING_SIZE]; /* see pool_set */
 	pool_lost *lost;
 	void *arg;
 };
@@ -55,6 +56,7 @@ struct pool {
 	struct event *retry; /* the control link's next try */
 	struct event *serve; /* "look at the tickets", from the loop */
 	int backoff_ms;
+	unsigned generation;
 	bool up, spare_refused;
 	struct err why;
 	struct session_facts facts;
@@ -100,6 +102,7 @@ control_down(struct pool *p, const struct err *e)
 	bool news = p->up || p->why.code == ERR_NONE;
 
 	p->control = NULL;
+	p->generation++;
 	p->up = false;
 	p->why = *e;
 	p->questions.asking = false;
@@ -176,6 +179,7 @@ began(void *arg, struct link *l, struct batch *b)
 		return;
 	}
 	m->state = MEMBER_IDLE;
+	p->generation += !session_is_same_server(&p->facts, &f);
 	p->facts = f;
 	if (!m->control) {
 		p->spare_refused = false;
@@ -295,12 +299,14 @@ renewed(void *arg, struct link *l, struct batch *b)
 static void
 cleaned(void *arg, struct link *l, struct batch *b)
 {
-	const struct member *m = arg;
+	struct member *m = arg;
 
-	if (batch_is_lost(b) || session_is_as_begun(l, b, m->looked))
+	if (batch_is_lost(b) || session_is_as_begun(l, b, m->looked)) {
 		renewed(arg, l, b);
-	else
-		link_run(l, session_renew(l), renewed, arg);
+		return;
+	}
+	m->setting[0] = '\0';
+	link_run(l, session_renew(l), renewed, arg);
 }
 
 /* Not when they are given back: whoever did so has an answer to send. */
@@ -384,6 +390,7 @@ pool_put(struct pool *p, struct link *l)
 	m->state = MEMBER_CLEANING;
 	m->lost = NULL;
 	m->given_back = true;
+	m->setting[0] = '\0';
 	soon(p);
 }
 
@@ -401,6 +408,28 @@ pool_put_clean(struct pool *p, struct link *l)
 	m->state = MEMBER_IDLE;
 	m->lost = NULL;
 	soon(p);
+}
+
+void
+pool_put_ending(struct pool *p, struct link *l, size_t looked)
+{
+	struct member *m = member_of(p, l);
+
+	m->state = MEMBER_CLEANING;
+	m->lost = NULL;
+	m->looked = looked;
+	link_pass_on(l, cleaned, m);
+}
+
+bool
+pool_set(struct pool *p, const struct link *l, const char *setting)
+{
+	struct member *m = member_of(p, l);
+
+	if (strcmp(m->setting, setting) == 0)
+		return false;
+	snprintf(m->setting, sizeof(m->setting), "%s", setting);
+	return true;
 }
 
 void
@@ -558,4 +587,10 @@ int
 pool_lent(const struct pool *p)
 {
 	return count(p, MEMBER_LENT);
+}
+
+unsigned
+pool_generation(const struct pool *p)
+{
+	return p->generation;
 }

@@ -41,6 +41,9 @@ const struct session_facts *pool_facts(const struct pool *p);
 const char *pool_search_path(
     const struct pool *p); /* as pinned, pg_temp last */
 int pool_lent(const struct pool *p);
+/* Another number whenever the server may not be the one that it was, or have
+ * been started again. */
+unsigned pool_generation(const struct pool *p);
 
 /* A link to use, or NULL and why not: ERR_LIMIT (all are lent, or the server
  * says that it takes no more), ERR_UNFIT, ERR_DATABASE.  Comes from the loop.
@@ -60,6 +63,13 @@ void pool_transfer(struct pool *p, struct link *l, pool_lost *lost, void *arg);
 void pool_put(struct pool *p, struct link *l);
 /* The same for one that session_is_as_begun: it can be lent again at once. */
 void pool_put_clean(struct pool *p, struct link *l);
+/* The same for one whose batch is still under way: all that is left of it is
+ * ROLLBACK and session_look_over, number `looked`. */
+void pool_put_ending(struct pool *p, struct link *l, size_t looked);
+#define POOL_SETTING_SIZE 96
+/* Remembers what a lent link's session is to be set to beyond what it began
+ * with, until it is cleaned; true where it has to be set. */
+bool pool_set(struct pool *p, const struct link *l, const char *setting);
 /* Closes a lent link, whatever it is doing: the server rolls back. */
 void pool_drop(struct pool *p, struct link *l);
 

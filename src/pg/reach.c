@@ -14,9 +14,14 @@
 
 #define NOT_SAME "22P02" /* the stamp is no number */
 
-const char reach_same_sql[] = "SELECT CASE WHEN s.s = $6 THEN 1"
-			      " ELSE ('airlock ' || s.s)::pg_catalog.int4 END"
-			      " FROM (SELECT " REACH_SAME " AS s OFFSET 0) s";
+const char reach_same_sql[] =
+    "SELECT CASE WHEN s.s = $6 THEN " REACH_SNAPSHOT
+    " ELSE ('airlock ' || s.s)::pg_catalog.int4::pg_catalog.text END"
+    " FROM (SELECT " REACH_SAME " AS s OFFSET 0) s";
+const char reach_now_sql[] =
+    "SELECT CASE WHEN s.s = $1 THEN 1"
+    " ELSE ('airlock ' || s.s)::pg_catalog.int4 END"
+    " FROM (SELECT " REACH_SNAPSHOT " AS s OFFSET 0) s";
 
 enum { RELATIONS, KINDS, SCHEMAS, NAMES, COUNTS, NARRAYS };
 
@@ -26,6 +31,7 @@ struct entry {
 	char *arrays[NARRAYS];
 	bool write;
 	char *classes, *procs, *types, *stamp;
+	char *seen; /* the snapshot at which the stamp was right last */
 	int uses;
 	bool cached;
 };
@@ -44,6 +50,8 @@ struct reach_list {
 	const struct reach_rules *rules;
 	TAILQ_HEAD(entries_head, entry) entries; /* most recently used first */
 	size_t nentries;
+	unsigned generation; /* of the pool, when they were learned */
+	bool quiet; /* two looks in a row were with the same snapshot */
 	TAILQ_HEAD(, asker) askers;
 };
 
@@ -63,6 +71,7 @@ entry_free(struct entry *n)
 	free(n->procs);
 	free(n->types);
 	free(n->stamp);
+	free(n->seen);
 	free(n->r.function);
 	free(n->r.name);
 	free(n->r.through);
@@ -169,8 +178,14 @@ reach_is_empty(const struct facts *f)
 const struct reach *
 reach_cached(struct reach_list *l, const struct facts *f, bool write)
 {
-	struct entry *asked = entry_new(f, write), *n;
+	struct entry *asked, *n;
 
+	if (l->generation != pool_generation(l->pool)) {
+		while ((n = TAILQ_FIRST(&l->entries)) != NULL)
+			uncache(l, n);
+		l->generation = pool_generation(l->pool);
+	}
+	asked = entry_new(f, write);
 	TAILQ_FOREACH (n, &l->entries, next)
 		if (same_question(n, asked))
 			break;
@@ -207,6 +222,7 @@ read_answer(struct entry *n, const struct batch *b)
 	n->procs = copy(b, 6);
 	n->types = copy(b, 7);
 	n->stamp = copy(b, 8);
+	n->seen = copy(b, 9);
 }
 
 static void
@@ -330,29 +346,75 @@ add_same(const struct entry *n, struct batch *b)
 	return batch_add_prepared(b, REACH_SESSION, 6, values);
 }
 
-size_t
-reach_before(const struct reach *r, struct batch *b)
+/* The stamp was right under this snapshot. */
+static void
+see(struct reach_list *l, struct entry *n, const char *snapshot)
 {
-	return add_same(entry_of(r), b);
+	if (snapshot == NULL)
+		return;
+	l->quiet = n->seen != NULL && strcmp(n->seen, snapshot) == 0;
+	free(n->seen);
+	n->seen = mem_strdup(snapshot);
+}
+
+enum reach_way
+reach_way(const struct reach_list *l, const struct reach *r)
+{
+	return l->quiet && entry_of(r)->seen != NULL ? REACH_SHORT : REACH_LONG;
 }
 
 size_t
-reach_after(const struct reach *r, struct batch *b)
+reach_before(const struct reach *r, enum reach_way way, struct batch *b)
 {
-	size_t i = add_same(entry_of(r), b);
+	const struct entry *n = entry_of(r);
+	const char *values[] = { n->seen };
+
+	if (way == REACH_LONG)
+		return add_same(n, b);
+	return batch_add_prepared(b, REACH_SESSION_NOW, 1, values);
+}
+
+void
+reach_before_read(struct reach_list *l, const struct reach *r,
+    enum reach_way way, const struct batch *b, size_t i)
+{
+	if (way == REACH_SHORT && batch_state(b, i) == BATCH_FAILED)
+		l->quiet = false;
+	else if (way == REACH_LONG && batch_state(b, i) == BATCH_OK)
+		see(l, entry_of(r), batch_cell(b, i, 0, 0));
+}
+
+size_t
+reach_after(const struct reach *r, enum reach_way way, struct batch *b)
+{
+	size_t i = way == REACH_LONG
+	               ? add_same(entry_of(r), b)
+	               : batch_add(b, "SELECT " REACH_SNAPSHOT, 0, NULL);
 
 	batch_optional(b);
 	return i;
 }
 
-int
-reach_after_read(const struct batch *b, size_t i)
+static int
+same_read(const struct batch *b, size_t i)
 {
-	const PGresult *res = batch_result(b, i);
-
 	if (batch_state(b, i) == BATCH_OK)
 		return 1;
-	return strcmp(result_sqlstate(res), NOT_SAME) == 0 ? 0 : -1;
+	return strcmp(result_sqlstate(batch_result(b, i)), NOT_SAME) == 0 ? 0
+	                                                                  : -1;
+}
+
+int
+reach_after_read(const struct reach *r, enum reach_way way,
+    const struct batch *b, size_t i)
+{
+	const struct entry *n = entry_of(r);
+	const char *now = batch_cell(b, i, 0, 0);
+
+	if (way == REACH_LONG)
+		return same_read(b, i);
+	return now != NULL && n->seen != NULL && strcmp(now, n->seen) == 0 ? 1
+	                                                                   : -1;
 }
 
 static void
@@ -366,10 +428,10 @@ verified(void *arg, struct link *link UNUSED, struct batch *b)
 	struct err e = ERR_INIT;
 
 	asker_free(a);
-	if (!batch_is_lost(b) && reach_after_read(b, 0) == 0)
+	if (!batch_is_lost(b) && same_read(b, 0) == 0)
 		err_set(&e, ERR_UNFIT, "the definitions have changed");
-	else
-		(void)check(b, &e);
+	else if (check(b, &e) == 0)
+		see(l, n, batch_cell(b, 0, 0, 0));
 	reach_release(l, &n->r);
 	if (done != NULL)
 		done(done_arg, &e);

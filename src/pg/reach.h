@@ -52,21 +52,49 @@ void reach_release(struct reach_list *l, const struct reach *r);
 /* It was stale: forgets it. */
 void reach_drop(struct reach_list *l, const struct reach *r);
 
-/* Adds a statement that fails where the definitions are others now; in a
- * transaction that is not READ COMMITTED it would look at old ones. */
-size_t reach_before(const struct reach *r, struct batch *b);
-/* Adds an optional one, the last of its segment, and reads its answer: 1 the
- * same, 0 changed, -1 not known.  Not to be believed where session_is_as_begun
- * is not true. */
-size_t reach_after(const struct reach *r, struct batch *b);
-int reach_after_read(const struct batch *b, size_t i);
+/*
+ * Whether the definitions are still those that were judged is asked in one of
+ * two ways.  The long one makes their stamp again.  The short one compares
+ * snapshots: a definition changes only by the commit of a transaction that has
+ * an id, and each such commit makes the next snapshot's text another (its id
+ * leaves the list of those in progress, or the upper end moves; prepared
+ * transactions stand in the list until COMMIT PREPARED, subtransactions commit
+ * with the one above).  So under the very snapshot at which the stamp was found
+ * right it is right.  Name lookups of the server may see more than a snapshot,
+ * never less than it: what they saw of a later commit makes the later snapshot
+ * another too.  Changes in place have no id, but neither have they a new xmin
+ * for the stamp to see; they define nothing.  Ids that come again after a crash
+ * are met by forgetting all when the server's start or the control link is
+ * another (pool_generation).
+ *
+ * Both must be asked under READ COMMITTED, or by the first statement of their
+ * transaction: else they look at an old snapshot.
+ */
+enum reach_way { REACH_SHORT, REACH_LONG };
+/* Short where it promises to be enough: a failure stands in the server's log.
+ */
+enum reach_way reach_way(const struct reach_list *l, const struct reach *r);
+/* Adds a statement that fails where the definitions are others now, or, the
+ * short way, might be: then it is to be asked again, the long way. */
+size_t reach_before(const struct reach *r, enum reach_way way, struct batch *b);
+/* Reads its answer, if it did not fail. */
+void reach_before_read(struct reach_list *l, const struct reach *r,
+    enum reach_way way, const struct batch *b, size_t i);
+/* Adds an optional one, and reads its answer: 1 the same, 0 changed, -1 not
+ * known.  The long one is the last of its segment, and not to be believed where
+ * session_is_as_begun is not true; the short one cannot be feigned. */
+size_t reach_after(const struct reach *r, enum reach_way way, struct batch *b);
+int reach_after_read(const struct reach *r, enum reach_way way,
+    const struct batch *b, size_t i);
 /* The same question over the control link: ERR_UNFIT where they changed. */
 typedef void reach_verified(void *arg, const struct err *e);
 void reach_verify(struct reach_list *l, const struct reach *r,
     reach_verified *done, void *arg);
-/* What every session prepares under this name. */
+/* What every session prepares under these names. */
 #define REACH_SESSION "airlock_same"
 extern const char reach_same_sql[];
+#define REACH_SESSION_NOW "airlock_now"
+extern const char reach_now_sql[];
 /* Neither learned nor done is called for this arg any more. */
 void reach_forget(struct reach_list *l, const void *arg);
 

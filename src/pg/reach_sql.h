@@ -6,30 +6,39 @@
 
 /* What a judgement was built on, in one value: every row of a catalog that it
  * looked at, by oid and xmin, and every name that could be taken for another
- * thing meanwhile.  A definition that changes and changes back differs too. */
-#define REACH_XMINS(from) \
-	"(SELECT pg_catalog.string_agg(x.oid::pg_catalog.text || ':' ||" \
-	" x.xmin::pg_catalog.text, ',' ORDER BY x.oid) FROM pg_catalog." from ")"
+ * thing meanwhile.  A definition that changes and changes back differs too.
+ * Rows are looked up by index, one by one, whatever the planner thinks of the
+ * number of them: OFFSET 0 keeps it from joining otherwise. */
+#define REACH_ROW(tag) \
+	"'" tag "' || x.oid::pg_catalog.text || ':' || x.xmin::pg_catalog.text"
+#define REACH_EACH(tag, of, from) \
+	" UNION ALL SELECT x.s FROM pg_catalog.unnest(" of ") AS u(v)," \
+	"  LATERAL (SELECT " REACH_ROW(tag) " AS s FROM pg_catalog." from \
+	"   OFFSET 0) x"
+#define REACH_MADE(tag, from) \
+	" UNION ALL SELECT " REACH_ROW(tag) " FROM pg_catalog." from " x" \
+	"  WHERE x.oid >= 16384"
 #define REACH_STAMP(relations, names, classes, procs, types) \
-	"pg_catalog.md5(pg_catalog.concat_ws('|'," \
-	"(SELECT pg_catalog.string_agg(n.ord || ':' || COALESCE(pg_catalog." \
-	"  to_regclass(n.name)::pg_catalog.oid::pg_catalog.text, '-')," \
-	"  ',' ORDER BY n.ord) FROM pg_catalog.unnest(" relations ")" \
-	"  WITH ORDINALITY AS n(name, ord))," \
-	"(SELECT pg_catalog.string_agg(x.oid::pg_catalog.text || ':' ||" \
-	"  x.xmin::pg_catalog.text || CASE WHEN x.relrowsecurity" \
-	"   AND pg_catalog.row_security_active(x.oid) THEN 's' ELSE '' END," \
-	"  ',' ORDER BY x.oid) FROM pg_catalog.pg_class x" \
-	"  WHERE x.oid = ANY (" classes "))," \
-	REACH_XMINS("pg_proc x WHERE x.proname = ANY (" names ")" \
-	"  OR x.oid = ANY (" procs ")") "," \
-	REACH_XMINS("pg_operator x WHERE x.oid >= 16384") "," \
-	REACH_XMINS("pg_rewrite x WHERE x.ev_class = ANY (" classes ")") "," \
-	REACH_XMINS("pg_policy x WHERE x.polrelid = ANY (" classes ")") "," \
-	REACH_XMINS("pg_type x WHERE x.oid = ANY (" types ")" \
-	"  OR x.typname = ANY (" names ") AND x.oid >= 16384") "," \
-	REACH_XMINS("pg_constraint x WHERE x.contypid = ANY (" types ")") "," \
-	REACH_XMINS("pg_cast x WHERE x.oid >= 16384") "))"
+	"(SELECT pg_catalog.md5(pg_catalog.string_agg(w.s, ','" \
+	"  ORDER BY w.s COLLATE \"C\")) FROM (" \
+	"SELECT 'n' || n.ord || ':' || COALESCE(pg_catalog." \
+	"  to_regclass(n.name)::pg_catalog.oid::pg_catalog.text, '-') AS s" \
+	"  FROM pg_catalog.unnest(" relations ")" \
+	"   WITH ORDINALITY AS n(name, ord)" \
+	" UNION ALL SELECT x.s FROM pg_catalog.unnest(" classes ") AS u(v)," \
+	"  LATERAL (SELECT " REACH_ROW("c") " || CASE WHEN x.relrowsecurity" \
+	"    AND pg_catalog.row_security_active(x.oid) THEN 's' ELSE '' END AS s" \
+	"   FROM pg_catalog.pg_class x WHERE x.oid = u.v OFFSET 0) x" \
+	REACH_EACH("p", names, "pg_proc x WHERE x.proname = u.v") \
+	REACH_EACH("p", procs, "pg_proc x WHERE x.oid = u.v") \
+	REACH_EACH("r", classes, "pg_rewrite x WHERE x.ev_class = u.v") \
+	REACH_EACH("y", classes, "pg_policy x WHERE x.polrelid = u.v") \
+	REACH_EACH("t", types, "pg_type x WHERE x.oid = u.v") \
+	REACH_EACH("t", names, "pg_type x WHERE x.typname = u.v" \
+	    " AND x.oid >= 16384") \
+	REACH_EACH("k", types, "pg_constraint x WHERE x.contypid = u.v") \
+	REACH_MADE("o", "pg_operator") \
+	REACH_MADE("a", "pg_cast") ") w)"
 
 /* $1 names of relations, $2 names of all else, $3 oids of relations, $4 of
  * functions, $5 of types; $6 what it was: fails where it is that no more. */
@@ -37,6 +46,10 @@
 	REACH_STAMP("$1::pg_catalog.text[]", "$2::pg_catalog.name[]", \
 	    "$3::pg_catalog.oid[]", "$4::pg_catalog.oid[]", \
 	    "$5::pg_catalog.oid[]")
+
+/* The snapshot that a statement looks with, as text. */
+#define REACH_SNAPSHOT \
+	"pg_catalog.pg_current_snapshot()::pg_catalog.text"
 
 /* A name's schema as said, or by the search path. */
 #define REACH_IN(schema, namespace, visible) \
@@ -179,6 +192,7 @@ static const char reach_judge_sql[] =
 " i.type || ' ' || i.identity, b.outside, (SELECT relname FROM temp LIMIT 1),"
 " a.classes, a.procs, a.types, "
 REACH_STAMP("$1::pg_catalog.text[]", "$4::pg_catalog.name[]", "a.classes", "a.procs", "a.types")
+", " REACH_SNAPSHOT
 " FROM a LEFT JOIN LATERAL (SELECT * FROM judged j"
 "  WHERE j.outside OR j.writes AND NOT $9 ORDER BY j.pk <> '', j.outside DESC LIMIT 1) b ON true"
 " LEFT JOIN LATERAL pg_catalog.pg_identify_object(CASE b.pk WHEN 'r' THEN 1259"

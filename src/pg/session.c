@@ -211,20 +211,22 @@ session_moved(const struct batch *b, size_t was, size_t is,
 	return SESSION_IMAGES;
 }
 
-#define NPREPARED 5
+#define NPREPARED 6
 
 /* What this session has prepared, in the order of their names. */
 static void
 add_texts(struct text t[NPREPARED])
 {
 	text_addf(&t[0], "PREPARE " SESSION_COUNTS "(oid[]) AS %s", counts_sql);
-	text_addf(&t[1], "PREPARE " SESSION_OPEN " AS %s", open_sql);
-	add_pin(&t[2]);
-	text_addf(&t[3],
+	text_addf(&t[1], "PREPARE " REACH_SESSION_NOW "(text) AS %s",
+	    reach_now_sql);
+	text_addf(&t[2], "PREPARE " SESSION_OPEN " AS %s", open_sql);
+	add_pin(&t[3]);
+	text_addf(&t[4],
 	    "PREPARE " REACH_SESSION
 	    "(text[], name[], oid[], oid[], oid[], text) AS %s",
 	    reach_same_sql);
-	text_addf(&t[4], "PREPARE " CATALOG_SESSION "(text) AS %s",
+	text_addf(&t[5], "PREPARE " CATALOG_SESSION "(text) AS %s",
 	    catalog_verify_sql);
 }
 
@@ -360,6 +362,15 @@ session_began(const struct link *l, const struct batch *b,
 	copy_cell(f->timeline, sizeof(f->timeline), b, 12);
 	copy_cell(f->started, sizeof(f->started), b, 13);
 	return check_facts(l, b, f, e);
+}
+
+bool
+session_is_same_server(const struct session_facts *a,
+    const struct session_facts *b)
+{
+	return strcmp(a->system, b->system) == 0 &&
+	       strcmp(a->timeline, b->timeline) == 0 &&
+	       strcmp(a->started, b->started) == 0;
 }
 
 bool

@@ -29,6 +29,10 @@ struct session_facts {
 	char started[40]; /* pg_postmaster_start_time() as text */
 };
 
+/* The same server, not started again since. */
+bool session_is_same_server(const struct session_facts *a,
+    const struct session_facts *b);
+
 /* The first batch of a fresh link: prepares, and asks for the facts. */
 struct batch *session_begin(const struct link *l);
 /* Reads its answer: ERR_UNFIT for a pooler in between, track_counts off, a

@@ -1,11 +1,12 @@
 /* bench: airlockd's latency and memory beside raw libpq, in one run */
 /*
- *	bench CONNINFO STATE_DIR AIRLOCK_MCP DAEMON_PID FILE
+ *	bench CONNINFO STATE_DIR AIRLOCK_MCP DAEMON_PID FILE [PART ...]
  *
  * Prints "name n median p99" a line, in microseconds, and "name kB" for memory.
  * Whatever is compared takes turns, round by round, so that a machine that is
  * busy for a while is busy for all of it.  FILE is on the disk of the state
- * directory.  bench.mjs prepares the database, and makes a table of this.
+ * directory.  PARTs are those of the table below, all without one.  bench.mjs
+ * prepares the database, and makes a table of this.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "talk.h"
 
 #define READ_ROUNDS 40
@@ -101,6 +103,8 @@ print_series(enum series s)
 	size_t n = samples[s].n;
 	double *v = samples[s].v;
 
+	if (n == 0)
+		return;
 	qsort(v, n, sizeof(*v), by_size);
 	printf("%s %zu %.1f %.1f\n", series_name[s], n, v[n / 2],
 	    v[n * 99 / 100]);
@@ -253,6 +257,11 @@ memory(pid_t pid, const char *what)
 
 /* --- what is measured ----------------------------------------------------- */
 
+struct place {
+	pid_t pid; /* the daemon's */
+	int fd;    /* of a file on its disk */
+};
+
 /* A row somewhere in the table of a million, as text. */
 static const char *
 somewhere(long rows)
@@ -264,7 +273,7 @@ somewhere(long rows)
 }
 
 static void
-reads(void)
+reads(const struct place *p UNUSED)
 {
 	static const char one[] = "SELECT 1",
 			  point[] = "SELECT * FROM big WHERE id = $1";
@@ -291,7 +300,7 @@ reads(void)
 #define SET_MANY " SET n = n + 1 WHERE id >= $1 AND id < $1 + "
 
 static void
-writes(int fd)
+writes(const struct place *p)
 {
 	for (int round = 0; round < WARM + WRITE_ROUNDS; round++) {
 		const char *id[] = { somewhere(1), NULL };
@@ -299,7 +308,7 @@ writes(int fd)
 		warm = round >= WARM;
 		raw_write(RAW_WRITE, SET_ONE " RETURNING *", id);
 		raw_end(RAW_COMMIT, "COMMIT");
-		sync_file(fd);
+		sync_file(p->fd);
 		raw_beacon();
 		id[0] = somewhere(1);
 		commit(hold(HELD_WRITE, SET_ONE, id));
@@ -308,7 +317,7 @@ writes(int fd)
 
 /* The small table is vacuumed, or its dead rows would be what costs. */
 static void
-tables(void)
+tables(const struct place *p UNUSED)
 {
 	static const char *const small[] = { "400", NULL };
 
@@ -327,7 +336,7 @@ tables(void)
 }
 
 static void
-bulk(pid_t pid)
+bulk(const struct place *p)
 {
 	long most = 0;
 
@@ -341,17 +350,17 @@ bulk(pid_t pid)
 		raw_end(NSERIES, "ROLLBACK");
 		id[0] = somewhere(100000);
 		held = hold(HELD_100K, "UPDATE big" SET_MANY "100000", id);
-		if (memory(pid, "VmRSS:") > most)
-			most = memory(pid, "VmRSS:");
+		if (memory(p->pid, "VmRSS:") > most)
+			most = memory(p->pid, "VmRSS:");
 		roll_back(held);
 		query("VACUUM big", NULL);
 	}
 	printf("memory.100k %ld\nmemory.peak %ld\n", most,
-	    memory(pid, "VmHWM:"));
+	    memory(p->pid, "VmHWM:"));
 }
 
 static void
-many(pid_t pid)
+many(const struct place *p)
 {
 	char *held[HELD];
 
@@ -362,7 +371,7 @@ many(pid_t pid)
 		snprintf(id, sizeof(id), "%d", 1000 * (i + 1));
 		held[i] = hold(NSERIES, SET_ONE, params);
 	}
-	printf("memory.many %ld\n", memory(pid, "VmRSS:"));
+	printf("memory.many %ld\n", memory(p->pid, "VmRSS:"));
 	for (int i = 0; i < HELD; i++)
 		roll_back(held[i]);
 }
@@ -382,26 +391,45 @@ connect_all(char **argv)
 	operator= operator_connect(path);
 }
 
+static const struct {
+	const char *name;
+	void (*measure)(const struct place *p);
+} parts[] = {
+	{ "reads", reads },
+	{ "writes", writes },
+	{ "tables", tables },
+	{ "many", many },
+	{ "bulk", bulk },
+};
+
+static bool
+is_wanted(const char *part, char *const *wanted)
+{
+	if (*wanted == NULL)
+		return true;
+	while (*wanted != NULL && strcmp(*wanted, part) != 0)
+		wanted++;
+	return *wanted != NULL;
+}
+
 int
 main(int argc, char **argv)
 {
-	pid_t pid;
-	int fd;
+	struct place p;
 
-	if (argc != 6)
-		errx(2, "CONNINFO STATE_DIR AIRLOCK_MCP DAEMON_PID FILE");
-	pid = (pid_t)strtol(argv[4], NULL, 10);
-	fd = open(argv[5], O_WRONLY | O_CREAT | O_APPEND, 0600);
-	if (fd == -1)
+	if (argc < 6)
+		errx(2,
+		    "CONNINFO STATE_DIR AIRLOCK_MCP DAEMON_PID FILE [PART ...]");
+	p.pid = (pid_t)strtol(argv[4], NULL, 10);
+	p.fd = open(argv[5], O_WRONLY | O_CREAT | O_APPEND, 0600);
+	if (p.fd == -1)
 		err(1, "%s", argv[5]);
 	connect_all(argv);
 	read_through(SOCKET_ONE, agent, "SELECT 1", NULL);
-	printf("memory.idle %ld\n", memory(pid, "VmRSS:"));
-	reads();
-	writes(fd);
-	tables();
-	many(pid);
-	bulk(pid);
+	printf("memory.idle %ld\n", memory(p.pid, "VmRSS:"));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (is_wanted(parts[i].name, argv + 6))
+			parts[i].measure(&p);
 	for (int s = 0; s < NSERIES; s++)
 		print_series((enum series)s);
 	return 0;
