@@ -21,7 +21,6 @@ forget_plan(struct run *r)
 	reply_release(&r->reply);
 	memset(&r->reply, 0, sizeof(r->reply));
 	memset(&r->row_err, 0, sizeof(r->row_err));
-	r->unchanged = 0;
 	r->nleaves = 0;
 }
 

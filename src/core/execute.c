@@ -396,7 +396,6 @@ try_again(struct run *r)
 	struct batch *b = batch_new();
 
 	r->retried = true;
-	r->unchanged = 0;
 	r->nleaves = 0;
 	grid_release(&r->returned);
 	r->in_batch = true;

@@ -92,7 +92,6 @@ struct change_table {
 	char *name;
 	bool collateral, complete;
 	json_t *by;  /* what may have written it: array, or NULL */
-	bool swept;  /* by the statement under way */
 	bool opaque; /* its rows cannot be had by any way */
 	bool exact;  /* counts come from the store; else from the counters */
 	uint64_t n[IMAGE_NOPS];

@@ -213,7 +213,7 @@ prove_row(struct run *r, const struct count_row *row)
 static void
 prove_leaves(struct run *r)
 {
-	for (size_t i = 0; i < r->nleaves; i++)
+	for (size_t i = 0; r->relation != NULL && i < r->nleaves; i++)
 		if (counts_find(&r->counts, r->leaves[i].oid) == NULL)
 			spoil(table_of(r->change, r->relation->table));
 }
@@ -230,44 +230,26 @@ count_up(struct change *c)
 		struct change_table *t = &c->tables[i];
 
 		memcpy(t->n, t->counted, sizeof(t->n));
+		t->unchanged = 0;
 		if (t->exact)
 			memset(t->n, 0, sizeof(t->n));
 		for (size_t k = 0; t->exact && k < n; k++)
-			if (strcmp(v[k].table, t->name) == 0)
+			if (strcmp(v[k].table, t->name) == 0) {
 				memcpy(t->n, v[k].n, sizeof(t->n));
+				t->unchanged = v[k].unchanged;
+			}
 	}
 }
 
-/* Rows that a fold found back at their first text are unchanged too; a search
- * has counted all of its table's anew. */
-static void
-count_unchanged(struct run *r)
+static bool
+is_collateral(const void *arg, const char *table)
 {
-	const struct store_count *v = NULL;
-	size_t n = store_counts(r->change->store, &v);
-	struct change_table *t;
+	const struct change *c = arg;
 
-	if (r->relation == NULL || r->relation->kind == 'v')
-		return;
-	t = table_of(r->change, r->relation->table);
-	if (!t->exact || t->swept)
-		return;
-	t->unchanged += r->unchanged;
-	for (size_t k = 0; k < n; k++)
-		if (strcmp(v[k].table, t->name) == 0)
-			t->unchanged += v[k].unchanged - r->fold_unchanged;
-}
-
-static uint64_t
-fold_unchanged(const struct run *r)
-{
-	const struct store_count *v = NULL;
-	size_t n = store_counts(r->change->store, &v);
-
-	for (size_t k = 0; r->relation != NULL && k < n; k++)
-		if (strcmp(v[k].table, r->relation->table) == 0)
-			return v[k].unchanged;
-	return 0;
+	for (size_t i = 0; i < c->ntables; i++)
+		if (strcmp(c->tables[i].name, table) == 0)
+			return c->tables[i].collateral;
+	return true;
 }
 
 /* --- the verdict --- */
@@ -321,7 +303,6 @@ run_prove(struct run *r)
 	struct change *c = r->change;
 	struct err e = ERR_INIT;
 
-	r->fold_unchanged = fold_unchanged(r);
 	if (r->adding && store_fold_end(c->store, &e) == -1)
 		return run_refuse(r,
 		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
@@ -334,13 +315,11 @@ run_prove(struct run *r)
 	for (size_t i = 0; i < r->counts.n; i++)
 		prove_row(r, &r->counts.v[i]);
 	prove_leaves(r);
-	if (store_rows(c->store) > 0 && forget_unproved(c, &e) == -1)
+	if (forget_unproved(c, &e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	counts_release(&c->counts);
 	c->counts = r->counts;
 	memset(&r->counts, 0, sizeof(r->counts));
-	for (size_t i = 0; i < c->ntables; i++)
-		c->tables[i].swept = false;
 	return RUN_GO;
 }
 
@@ -348,9 +327,11 @@ enum run_next
 run_judge(struct run *r)
 {
 	struct change *c = r->change;
+	struct err e = ERR_INIT;
 
+	if (store_settle(c->store, is_collateral, c, &e) == -1)
+		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	count_up(c);
-	count_unchanged(r);
 	c->complete = !c->hidden_ddl;
 	for (size_t i = 0; i < c->ntables; i++)
 		c->complete = c->complete && c->tables[i].complete;

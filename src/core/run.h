@@ -60,7 +60,6 @@ struct run {
 	struct spool *spool; /* CAPTURE_CONFLICT: rows that wait for pairing */
 	struct leaf *leaves; /* sorted by oid */
 	size_t nleaves, last_leaf;
-	uint64_t unchanged, fold_unchanged;
 	struct err row_err; /* the first row that could not be taken */
 	struct counts counts;
 	int64_t rows_now; /* of the target, -1 unknown, -2 more than counted */

@@ -64,9 +64,9 @@ sweep_leaf_done(struct sweep *s)
 		free(sides[i]->values);
 		memset(sides[i], 0, sizeof(*sides[i]));
 	}
-	s->unchanged = 0;
-	twins_free(s->twins);
-	s->twins = NULL;
+	free(s->heirs);
+	s->heirs = NULL;
+	s->nheirs = s->heirs_size = s->heirs_met = 0;
 	free(s->names);
 	free(s->key);
 	s->names = NULL;
@@ -272,11 +272,9 @@ prepare_leaf(struct sweep *s)
 
 	s->names = mem_array(rel->ncolumns, sizeof(*s->names));
 	s->key = mem_array(rel->ncolumns, sizeof(*s->key));
-	s->keyed = false;
 	for (size_t i = 0; i < rel->ncolumns; i++) {
 		s->names[i] = rel->columns[i].name;
 		s->key[i] = rel->columns[i].key;
-		s->keyed = s->keyed || rel->columns[i].key;
 	}
 	s->after.values =
 	    mem_array(PIECE * rel->ncolumns, sizeof(*s->after.values));

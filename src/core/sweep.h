@@ -3,7 +3,6 @@
 #define AIRLOCK_CORE_SWEEP_H
 
 #include "core/run.h"
-#include "core/twins.h"
 
 #define PIECE 500 /* rows to a question */
 
@@ -24,7 +23,8 @@ struct side {
  *   before    rows whose xmax is ours or a multixact newer than we, from the
  *             observer
  *   pair      a row that the other side still sees at the same place is not
- *             one; the rest is paired by key, else deleted and inserted
+ *             one; of the rest an old row is followed to the new one that took
+ *             its place, else it was deleted, and a new one inserted
  * What is found is part of the truth, and the counters are an upper bound of
  * it, so equality proves it whole whatever was hidden; a scan of all that is
  * there proves it too.
@@ -36,11 +36,10 @@ struct sweep {
 	size_t *leaves, n, at; /* of change->counts */
 	struct relation *leaf;
 	const char **names;
-	bool *key, keyed, hidden; /* hidden: a login does not see every row */
+	bool *key, hidden; /* hidden: a login does not see every row */
 	struct side after, before;
-	struct twins *twins; /* of a leaf without a key */
-	bool counting;       /* its old rows are met for the first time */
-	uint64_t unchanged;
+	uint64_t *heirs; /* places of new rows that took an old one's */
+	size_t nheirs, heirs_size, heirs_met;
 	struct err row_err;
 };
 

@@ -9,6 +9,9 @@
 
 static sweep_answer after_paired, before_paired;
 
+/* --- pieces ----------------------------------------------------------------
+ */
+
 static int
 fill(struct sweep *s, struct side *d, struct err *e)
 {
@@ -31,53 +34,63 @@ fill(struct sweep *s, struct side *d, struct err *e)
 	return rc == -1 ? -1 : 0;
 }
 
-/* Which of these places the other side sees, and its rows of these keys. */
-static void
-add_questions(struct sweep *s, const struct side *d, struct batch *b)
+/* The places of a piece, as an array of tid. */
+static char *
+places(const struct side *d)
 {
-	const struct relation *rel = s->leaf;
-	struct text *arrays = mem_array(rel->ncolumns + 1, sizeof(*arrays));
-	const char **values = mem_array(rel->ncolumns + 1, sizeof(*values));
-	char *sql;
-	int n = 0;
+	struct text t = { 0 };
 
-	text_addc(&arrays[0], '{');
+	text_addc(&t, '{');
 	for (size_t i = 0; i < d->n; i++)
-		text_addf(&arrays[0], "%s\"(%u,%u)\"", i > 0 ? "," : "",
+		text_addf(&t, "%s\"(%u,%u)\"", i > 0 ? "," : "",
 		    d->ids[i].block, d->ids[i].item);
-	text_addc(&arrays[0], '}');
-	values[0] = text_str(&arrays[0]);
-	sql =
-	    mem_printf("SELECT airlock_s.ctid FROM ONLY %s AS airlock_s WHERE "
-		       "airlock_s.ctid = ANY ($1::pg_catalog.tid[])",
-		rel->name);
-	batch_add(b, sql, 1, values);
-	free(sql);
-	for (size_t c = 0; s->keyed && c < rel->ncolumns; c++) {
-		struct text *t = &arrays[n + 1];
-
-		if (!rel->columns[c].key)
-			continue;
-		for (size_t i = 0; i < d->n; i++)
-			capture_add_item(t, &d->values[i * rel->ncolumns + c]);
-		if (d->n == 0)
-			text_addc(t, '{');
-		text_addc(t, '}');
-		values[n++] = text_str(t);
-	}
-	if (s->keyed) {
-		sql = capture_lookup_sql(rel);
-		batch_add(b, sql, n, values);
-		free(sql);
-	}
-	for (size_t i = 0; i <= rel->ncolumns; i++)
-		text_release(&arrays[i]);
-	free(arrays);
-	free(values);
+	text_addc(&t, '}');
+	return text_take(&t);
 }
 
-static bool
-sees_place(const struct batch *b, size_t step, const struct rowid *id)
+/* Which of these places a side sees: what both see is not changed by us. */
+static void
+add_seen(struct sweep *s, const char *list, struct batch *b)
+{
+	const char *values[] = { list };
+	char *sql =
+	    mem_printf("SELECT airlock_s.ctid FROM ONLY %s AS airlock_s WHERE "
+		       "airlock_s.ctid = ANY ($1::pg_catalog.tid[])",
+		s->leaf->name);
+
+	batch_add(b, sql, 1, values);
+	free(sql);
+}
+
+/*
+ * What became of old rows: currtid2 follows the chain of versions that an
+ * UPDATE leaves, whatever of the row it changed, to the last one that the
+ * writer sees; of a row that was deleted there is none.
+ */
+static void
+add_heirs(struct sweep *s, const char *list, struct batch *b)
+{
+	const char *values[] = { list, s->leaf->name };
+	struct text t = { 0 };
+
+	text_add(&t,
+	    "SELECT airlock_k.was, airlock_s.tableoid, airlock_s.ctid");
+	for (size_t i = 0; i < s->leaf->ncolumns; i++)
+		text_addf(&t, ", airlock_s.%s", s->leaf->columns[i].quoted);
+	text_addf(&t,
+	    " FROM (SELECT airlock_u.was, pg_catalog.currtid2("
+	    "$2::pg_catalog.text, airlock_u.was) AS is_now FROM "
+	    "pg_catalog.unnest($1::pg_catalog.tid[]) AS airlock_u(was)) AS "
+	    "airlock_k JOIN ONLY %s AS airlock_s ON airlock_s.ctid = "
+	    "airlock_k.is_now WHERE airlock_k.is_now <> airlock_k.was",
+	    s->leaf->name);
+	batch_add(b, text_str(&t), 2, values);
+	text_release(&t);
+}
+
+/* The row of an answer whose first column is this place, or -1. */
+static int
+find_place(const struct batch *b, size_t step, const struct rowid *id)
 {
 	char place[32];
 
@@ -86,98 +99,161 @@ sees_place(const struct batch *b, size_t step, const struct rowid *id)
 		const char *cell = batch_cell(b, step, i, 0);
 
 		if (cell != NULL && strcmp(cell, place) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* The row of the answer that has this key, or -1. */
-static int
-find_key(const struct sweep *s, const struct value *v, const struct batch *b,
-    size_t step)
-{
-	for (int row = 0; s->keyed && row < batch_ntuples(b, step); row++) {
-		size_t i = 0;
-
-		for (; i < s->leaf->ncolumns; i++) {
-			const char *cell = batch_cell(b, step, row, 2 + (int)i);
-
-			if (s->key[i] && (cell == NULL || v[i].p == NULL ||
-					     strcmp(cell, v[i].p) != 0))
-				break;
-		}
-		if (i == s->leaf->ncolumns)
-			return row;
+			return i;
 	}
 	return -1;
 }
 
+/* --- new rows that have their old ones --------------------------------------
+ */
+
+static uint64_t
+heir_of(const struct rowid *id)
+{
+	return (uint64_t)id->block << 16 | id->item;
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void
+add_heir(struct sweep *s, const struct rowid *id)
+{
+	if (s->nheirs == s->heirs_size) {
+		s->heirs_size += s->heirs_size / 4 + 1024;
+		s->heirs = mem_grow(s->heirs, s->heirs_size, sizeof(*s->heirs));
+	}
+	s->heirs[s->nheirs++] = heir_of(id);
+}
+
+static bool
+is_heir(const struct sweep *s, const struct rowid *id)
+{
+	uint64_t place = heir_of(id);
+
+	return s->nheirs > 0 && bsearch(&place, s->heirs, s->nheirs,
+				    sizeof(place), by_place) != NULL;
+}
+
+/* --- images ------------------------------------------------------------------
+ */
+
 static int
 store(struct sweep *s, struct image *im, struct err *e)
 {
-	struct change *c = s->run->change;
+	struct store *to = s->run->change->store;
 
 	im->table = sweep_table(s)->name;
 	im->collateral = sweep_table(s)->collateral;
 	im->ncols = s->leaf->ncolumns;
 	im->names = s->names;
 	im->key = s->key;
-	if (image_is_unchanged(im)) {
-		s->unchanged++;
-		return 0;
+	if (!image_is_unchanged(im))
+		return store_add(to, im, e);
+	store_note_unchanged(to, im->table);
+	return 0;
+}
+
+/* An old row that we replaced, with the one in its place: row of step 2. */
+static int
+take_pair(struct sweep *s, struct image *im, const struct batch *b, int row,
+    struct err *e)
+{
+	size_t n = s->leaf->ncolumns;
+	struct value *after = mem_array(n, sizeof(*after));
+	int rc = rowid_parse(batch_cell(b, 2, row, 1), batch_cell(b, 2, row, 2),
+	    &im->is, e);
+
+	for (size_t c = 0; c < n; c++) {
+		after[c].p = batch_cell(b, 2, row, 3 + (int)c);
+		after[c].len =
+		    (size_t)PQgetlength(batch_result(b, 2), row, 3 + (int)c);
 	}
-	return store_add(c->store, im, e);
+	im->op = IMAGE_UPDATE;
+	im->after = after;
+	if (rc == 0) {
+		add_heir(s, &im->is);
+		rc = store(s, im, e);
+	}
+	free(after);
+	return rc;
+}
+
+static int
+take_before(struct sweep *s, size_t i, const struct batch *b, struct err *e)
+{
+	struct image im = { .op = IMAGE_DELETE,
+		.before = &s->before.values[i * s->leaf->ncolumns],
+		.was = s->before.ids[i] };
+	int row;
+
+	if (find_place(b, 1, &im.was) != -1)
+		return 0; /* only locked, or others did it, or rolled back */
+	s->before.found++;
+	row = find_place(b, 2, &im.was);
+	return row == -1 ? store(s, &im, e) : take_pair(s, &im, b, row, e);
 }
 
 static int
 take_after(struct sweep *s, size_t i, const struct batch *b, struct err *e)
 {
-	size_t n = s->leaf->ncolumns;
-	struct value *v = &s->after.values[i * n], *before;
 	struct image im = { .op = IMAGE_INSERT,
-		.after = v,
+		.after = &s->after.values[i * s->leaf->ncolumns],
 		.is = s->after.ids[i] };
-	int row, rc;
 
-	if (sees_place(b, 0, &s->after.ids[i]))
+	if (find_place(b, 0, &im.is) != -1)
 		return 0; /* an old row whose id has come round */
 	s->after.found++;
-	if (s->twins != NULL && twins_take(s->twins, v, n)) {
-		s->unchanged++;
-		return 0;
-	}
-	row = find_key(s, v, b, 1);
-	if (row == -1)
+	if (!is_heir(s, &im.is))
 		return store(s, &im, e);
-	before = mem_array(n, sizeof(*before));
-	for (size_t c = 0; c < n; c++) {
-		before[c].p = batch_cell(b, 1, row, 2 + (int)c);
-		before[c].len =
-		    (size_t)PQgetlength(batch_result(b, 1), row, 2 + (int)c);
-	}
-	im.op = IMAGE_UPDATE;
-	im.before = before;
-	rc = rowid_parse(batch_cell(b, 1, row, 0), batch_cell(b, 1, row, 1),
-	    &im.was, e);
-	if (rc == 0)
-		rc = store(s, &im, e);
-	free(before);
-	return rc;
+	s->heirs_met++;
+	return 0;
 }
+
+/* --- one piece after the other
+ * ------------------------------------------------ */
 
 static void
 pair_after(struct sweep *s)
 {
 	struct err e = ERR_INIT;
 	struct batch *b = batch_new();
+	char *list;
 
 	if (fill(s, &s->after, &e) == -1) {
 		batch_free(b);
 		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
 		return;
 	}
-	add_questions(s, &s->after, b);
+	list = places(&s->after);
+	add_seen(s, list, b);
+	free(list);
 	sweep_ask(s, false, b, after_paired);
+}
+
+static void
+pair_before(struct sweep *s)
+{
+	struct err e = ERR_INIT;
+	struct batch *b = sweep_guarded_batch();
+	char *list;
+
+	if (fill(s, &s->before, &e) == -1) {
+		batch_free(b);
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+		return;
+	}
+	list = places(&s->before);
+	add_seen(s, list, b);
+	add_heirs(s, list, b);
+	free(list);
+	sweep_add_back(b);
+	sweep_ask(s, true, b, before_paired);
 }
 
 static void
@@ -188,20 +264,42 @@ stored(struct sweep *s, const struct err *e)
 	    e->text);
 }
 
+/* Rows of it may stand already; a part is worse than counts. */
 static void
-pair_before(struct sweep *s)
+give_back(struct sweep *s, const char *why)
 {
 	struct err e = ERR_INIT;
-	struct batch *b = sweep_guarded_batch();
 
-	if (fill(s, &s->before, &e) == -1) {
-		batch_free(b);
-		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	if (store_forget(s->run->change->store, sweep_table(s)->name, &e) == -1)
+		stored(s, &e);
+	else
+		sweep_give_up(s, why);
+}
+
+/* What was found against what was counted; see struct sweep. */
+static void
+prove_leaf(struct sweep *s)
+{
+	const uint64_t *n = sweep_row(s)->n;
+	uint64_t most_after = n[IMAGE_INSERT] + n[IMAGE_UPDATE];
+	uint64_t most_before = n[IMAGE_UPDATE] + n[IMAGE_DELETE];
+	bool equal =
+	    s->after.found == most_after && s->before.found == most_before;
+	bool within =
+	    s->after.found <= most_after && s->before.found <= most_before;
+
+	if (s->heirs_met != s->nheirs) {
+		give_back(s, "its old rows and new ones do not fit together");
 		return;
 	}
-	add_questions(s, &s->before, b);
-	sweep_add_back(b);
-	sweep_ask(s, true, b, before_paired);
+	if (s->hidden ? !equal : !within) {
+		give_back(s, s->hidden ? "row security hides rows of it"
+				       : "more rows were found than counted");
+		return;
+	}
+	sweep_leaf_done(s);
+	s->at++;
+	sweep_next_leaf(s);
 }
 
 static void
@@ -222,93 +320,23 @@ after_paired(struct sweep *s, struct batch *b)
 	if (!s->after.last)
 		pair_after(s);
 	else
-		pair_before(s);
-}
-
-static int
-take_before(struct sweep *s, size_t i, const struct batch *b, struct err *e)
-{
-	struct value *v = &s->before.values[i * s->leaf->ncolumns];
-	struct image im = { .op = IMAGE_DELETE,
-		.before = v,
-		.was = s->before.ids[i] };
-
-	if (sees_place(b, 1, &s->before.ids[i]))
-		return 0; /* only locked, or changed and rolled back */
-	if (s->counting) {
-		twins_add(s->twins, v, s->leaf->ncolumns);
-		return 0;
-	}
-	s->before.found++;
-	if (find_key(s, v, b, 2) != -1)
-		return 0; /* paired with its new version */
-	if (s->twins != NULL && twins_was_taken(s->twins, v, s->leaf->ncolumns))
-		return 0;
-	return store(s, &im, e);
-}
-
-/* What was found against what was counted; see struct sweep. */
-static void
-prove_leaf(struct sweep *s)
-{
-	const uint64_t *n = sweep_row(s)->n;
-	uint64_t most_after = n[IMAGE_INSERT] + n[IMAGE_UPDATE];
-	uint64_t most_before = n[IMAGE_UPDATE] + n[IMAGE_DELETE];
-	bool equal =
-	    s->after.found == most_after && s->before.found == most_before;
-	bool within =
-	    s->after.found <= most_after && s->before.found <= most_before;
-
-	if (s->hidden ? !equal : !within) {
-		struct err e = ERR_INIT;
-
-		if (store_forget(s->run->change->store, sweep_table(s)->name,
-			&e) == -1) {
-			stored(s, &e);
-			return;
-		}
-		sweep_give_up(s, s->hidden
-				     ? "row security hides rows of it"
-				     : "more rows were found than counted");
-		return;
-	}
-	if (!sweep_table(s)->swept)
-		sweep_table(s)->unchanged = 0;
-	sweep_table(s)->swept = true;
-	sweep_table(s)->unchanged += s->unchanged;
-	s->unchanged = 0;
-	sweep_leaf_done(s);
-	s->at++;
-	sweep_next_leaf(s);
-}
-
-static void
-count_done(struct sweep *s)
-{
-	struct err e = ERR_INIT;
-
-	s->counting = false;
-	if (spool_rewind(s->before.spool, &e) == -1)
-		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
-	else
-		pair_after(s);
+		prove_leaf(s);
 }
 
 static void
 before_paired(struct sweep *s, struct batch *b)
 {
-	size_t asked = s->keyed ? 3 : 2;
 	struct err e = ERR_INIT;
+	size_t back = 4; /* savepoint, seen, heirs, sync */
 
-	for (size_t i = 0; i < asked; i++)
-		if (batch_state(b, i) != BATCH_OK) {
-			(void)sweep_fail(s, REASON_UNAVAILABLE,
-			    "the writer could not read rows as they are");
-			return;
-		}
-	if (!batch_is_ok(b)) {
+	if (batch_state(b, back) != BATCH_OK ||
+	    batch_state(b, back + 1) != BATCH_OK) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
 		    "the transaction could not be put back after a search");
+		return;
+	}
+	if (batch_state(b, 1) != BATCH_OK || batch_state(b, 2) != BATCH_OK) {
+		give_back(s, "the writer could not follow its rows");
 		return;
 	}
 	for (size_t i = 0; i < s->before.n; i++)
@@ -316,24 +344,20 @@ before_paired(struct sweep *s, struct batch *b)
 			stored(s, &e);
 			return;
 		}
-	if (!s->before.last)
+	if (!s->before.last) {
 		pair_before(s);
-	else if (s->counting)
-		count_done(s);
-	else
-		prove_leaf(s);
+		return;
+	}
+	if (s->nheirs > 0)
+		qsort(s->heirs, s->nheirs, sizeof(*s->heirs), by_place);
+	pair_after(s);
 }
 
-/* Where no key tells which new row was which old one, the same content does:
- * the old rows are met twice, first to know what there is. */
+/* Old rows first: each knows the new one that took its place.  New rows that
+ * none has led to were inserted.  What was deleted and inserted again under
+ * the same key is found when the change is settled (store_settle). */
 void
 sweep_pair(struct sweep *s)
 {
-	s->counting = !s->keyed;
-	if (!s->keyed)
-		s->twins = twins_new();
-	if (s->counting)
-		pair_before(s);
-	else
-		pair_after(s);
+	pair_before(s);
 }

@@ -96,9 +96,8 @@ grow(struct fold *f, size_t n)
 
 /* The columns are those of the row that came first. */
 static int
-build(struct fold *f, struct err *e)
+build(struct fold *f, const struct columns *after, struct err *e)
 {
-	const struct columns *after = &f->now.after;
 	const struct columns *shape =
 	    f->then.before.there ? &f->then.before : &f->then.after;
 	struct image *im = &f->im;
@@ -134,6 +133,7 @@ fold_rows(struct fold *f, const struct rowline *then, const struct rowline *now,
 		[IMAGE_INSERT][IMAGE_DELETE] = { true, false, IMAGE_DELETE },
 		[IMAGE_UPDATE][IMAGE_UPDATE] = { true, true, IMAGE_UPDATE },
 		[IMAGE_UPDATE][IMAGE_DELETE] = { true, true, IMAGE_DELETE },
+		[IMAGE_DELETE][IMAGE_INSERT] = { true, true, IMAGE_UPDATE },
 	};
 	/* clang-format on */
 
@@ -142,18 +142,30 @@ fold_rows(struct fold *f, const struct rowline *then, const struct rowline *now,
 	if (!net[f->then.op][f->now.op].fits)
 		return unfit(e);
 	f->im.table = f->then.table;
-	/* Once collateral, always so: it is a warning. */
-	f->im.collateral = f->then.collateral || f->now.collateral;
+	f->im.collateral = f->then.collateral && f->now.collateral;
 	f->im.op = net[f->then.op][f->now.op].op;
 	f->im.was = then->was;
 	f->im.is = now->is;
 	*out = FOLD_NOTHING;
 	if (!net[f->then.op][f->now.op].stays)
 		return 0;
-	if (build(f, e) == -1)
+	if (build(f, &f->now.after, e) == -1)
 		return -1;
 	*out = image_is_unchanged(&f->im) ? FOLD_UNCHANGED : FOLD_ROW;
 	return 0;
+}
+
+int
+fold_none(struct fold *f, const struct rowline *l, struct err *e)
+{
+	if (unpack(&f->then, l, e) == -1)
+		return -1;
+	f->im.table = f->then.table;
+	f->im.collateral = f->then.collateral;
+	f->im.op = f->then.op;
+	f->im.was = l->was;
+	f->im.is = l->is;
+	return build(f, &f->then.after, e);
 }
 
 void

@@ -27,12 +27,16 @@ struct fold {
 };
 
 /*
- * `now` is what happened to the row that `then` left.  f->im is the net effect
- * with FOLD_ROW, its table and collateral also with FOLD_UNCHANGED; lent until
- * the next call.  ERR_BUG where the two do not fit.
+ * `now` is what happened to the row that `then` left, or the insert of the row
+ * that `then` deleted.  f->im is the net effect with FOLD_ROW, its table also
+ * with FOLD_UNCHANGED; lent until the next call.  It is collateral where both
+ * are.  ERR_BUG where the two do not fit.
  */
 int fold_rows(struct fold *f, const struct rowline *then,
     const struct rowline *now, enum fold_result *out, struct err *e) MUST_CHECK;
+/* f->im is the row as it stands. */
+int fold_none(struct fold *f, const struct rowline *l,
+    struct err *e) MUST_CHECK;
 void fold_release(struct fold *f);
 
 #endif

@@ -63,31 +63,34 @@ rowfile_close(struct rowfile *f)
 	free(f);
 }
 
-static bool
-is_count_of(const struct store_count *c, const char *table, bool collateral)
-{
-	return c->collateral == collateral && strcmp(c->table, table) == 0;
-}
-
 static struct store_count *
-count_of(struct rowfile *f, const char *table, bool collateral)
+count_of(struct rowfile *f, const char *table)
 {
 	size_t i = f->last;
 
-	if (i < f->ncounts && is_count_of(&f->counts[i], table, collateral))
+	if (i < f->ncounts && strcmp(f->counts[i].table, table) == 0)
 		return &f->counts[i];
 	for (i = 0; i < f->ncounts; i++)
-		if (is_count_of(&f->counts[i], table, collateral))
+		if (strcmp(f->counts[i].table, table) == 0)
 			break;
 	if (i == f->ncounts) {
 		f->counts =
 		    mem_grow(f->counts, ++f->ncounts, sizeof(*f->counts));
 		memset(&f->counts[i], 0, sizeof(f->counts[i]));
 		f->counts[i].table = mem_strdup(table);
-		f->counts[i].collateral = collateral;
 	}
 	f->last = i;
 	return &f->counts[i];
+}
+
+static void
+count_row(struct rowfile *f, const char *table, enum image_op op,
+    bool collateral)
+{
+	struct store_count *c = count_of(f, table);
+
+	c->n[op]++;
+	c->collateral += collateral;
 }
 
 /* The row appended to the buffer behind `before` bytes is here to stay. */
@@ -181,14 +184,15 @@ rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
 		return -1;
 	}
 	keep(f, before);
-	count_of(f, im->table, im->collateral)->n[im->op]++;
+	count_row(f, im->table, im->op, im->collateral);
 	return 0;
 }
 
 void
-rowfile_note_unchanged(struct rowfile *f, const char *table, bool collateral)
+rowfile_note_unchanged(struct rowfile *f, const char *table, uint64_t n)
 {
-	count_of(f, table, collateral)->unchanged++;
+	if (n > 0)
+		count_of(f, table)->unchanged += n;
 }
 
 int
@@ -204,7 +208,7 @@ rowfile_copy(struct rowfile *f, const struct rowline *l, struct err *e)
 	before = f->buf.len;
 	text_addn(&f->buf, l->line, l->len);
 	keep(f, before);
-	count_of(f, f->row.table, f->row.collateral)->n[f->row.op]++;
+	count_row(f, f->row.table, f->row.op, f->row.collateral);
 	return 0;
 }
 

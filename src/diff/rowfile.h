@@ -23,9 +23,8 @@ void rowfile_close(struct rowfile *f);
 /* ERR_LIMIT where the file would grow above bytes_max. */
 int rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
     struct err *e) MUST_CHECK;
-/* A row that was found equal to what it was at first. */
-void rowfile_note_unchanged(struct rowfile *f, const char *table,
-    bool collateral);
+/* n rows that were found equal to what they were at first. */
+void rowfile_note_unchanged(struct rowfile *f, const char *table, uint64_t n);
 int rowfile_flush(struct rowfile *f, struct err *e) MUST_CHECK;
 int rowfile_sync(struct rowfile *f, struct err *e) MUST_CHECK;
 uint64_t rowfile_rows(const struct rowfile *f);

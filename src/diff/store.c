@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "diff/fold.h"
+#include "diff/net.h"
 #include "diff/rowcursor.h"
 #include "diff/rowfile.h"
 
@@ -285,7 +286,7 @@ write_folded(struct rowfile *to, struct fold *f, const struct rowline *then,
 	if (result == FOLD_ROW)
 		return rowfile_add(to, &f->im, UINT64_MAX, e);
 	if (result == FOLD_UNCHANGED)
-		rowfile_note_unchanged(to, f->im.table, f->im.collateral);
+		rowfile_note_unchanged(to, f->im.table, 1);
 	return 0;
 }
 
@@ -343,16 +344,22 @@ write_new(struct store *s, struct rowfile *to, struct err *e)
 	return r;
 }
 
-/* Counts of "unchanged" of earlier folds stay. */
+/* Unchanged rows are only counted, and stay so; but: not those of one table. */
 static void
-carry_unchanged(const struct store *s, struct rowfile *to)
+carry_unchanged(const struct rowfile *from, struct rowfile *to, const char *but)
 {
 	const struct store_count *c;
-	size_t n = rowfile_counts(s->now, &c);
+	size_t n = rowfile_counts(from, &c);
 
 	for (size_t i = 0; i < n; i++)
-		for (uint64_t k = 0; k < c[i].unchanged; k++)
-			rowfile_note_unchanged(to, c[i].table, c[i].collateral);
+		if (but == NULL || strcmp(c[i].table, but) != 0)
+			rowfile_note_unchanged(to, c[i].table, c[i].unchanged);
+}
+
+void
+store_note_unchanged(struct store *s, const char *table)
+{
+	rowfile_note_unchanged(s->next != NULL ? s->next : s->now, table, 1);
 }
 
 bool
@@ -410,6 +417,18 @@ write_others(struct store *s, struct rowfile *to, const char *table,
 	return r;
 }
 
+static bool
+knows_table(const struct store *s, const char *table)
+{
+	const struct store_count *c;
+	size_t n = rowfile_counts(s->now, &c);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(c[i].table, table) == 0)
+			return true;
+	return false;
+}
+
 int
 store_forget(struct store *s, const char *table, struct err *e)
 {
@@ -417,12 +436,45 @@ store_forget(struct store *s, const char *table, struct err *e)
 
 	if (s->next != NULL)
 		return err_set(e, ERR_BUG, "a fold is open");
+	if (!knows_table(s, table))
+		return 0;
 	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1 ||
-	    write_others(s, to, table, e) == -1 || replace(s, to, e) == -1) {
+	    write_others(s, to, table, e) == -1) {
+		drop_folded(s, to);
+		return -1;
+	}
+	carry_unchanged(s->now, to, table);
+	if (replace(s, to, e) == -1) {
 		drop_folded(s, to);
 		return -1;
 	}
 	return 0;
+}
+
+int
+store_settle(struct store *s, store_flag *collateral, const void *arg,
+    struct err *e)
+{
+	struct rowfile *to = NULL;
+	struct net *n = NULL;
+	int r;
+
+	if (s->next != NULL)
+		return err_set(e, ERR_BUG, "a fold is open");
+	if ((r = net_find(s->now, collateral, arg, &n, e)) != 1)
+		return r;
+	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1 ||
+	    net_write(n, to, e) == -1)
+		goto fail;
+	carry_unchanged(s->now, to, NULL);
+	if (replace(s, to, e) == -1)
+		goto fail;
+	net_free(n);
+	return 0;
+fail:
+	net_free(n);
+	drop_folded(s, to);
+	return -1;
 }
 
 int
@@ -437,7 +489,8 @@ store_fold_end(struct store *s, struct err *e)
 	if (link_rows(s, e) == -1 || write_standing(s, to, e) == -1 ||
 	    write_new(s, to, e) == -1)
 		goto fail;
-	carry_unchanged(s, to);
+	carry_unchanged(s->now, to, NULL);
+	carry_unchanged(s->next, to, NULL);
 	if (replace(s, to, e) == -1)
 		goto fail;
 	store_fold_abort(s);

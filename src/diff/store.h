@@ -71,18 +71,32 @@ void store_fold_abort(struct store *s);
  * that its next image is needed even where it changes nothing. */
 bool store_knows(const struct store *s, const struct rowid *was);
 
-/* Takes the rows of a table out: what is known of them proved to be not the
- * whole truth, and a wrong image is worse than none. */
+/*
+ * What the rows come to, once the last of a statement is there: one that was
+ * deleted and one of the same table that was inserted under the same key (in a
+ * table without a key: with the same content) are one row, updated, or
+ * unchanged where all its text is as it was; and every row says `collateral`
+ * as the caller says it of its table now.
+ */
+typedef bool store_flag(const void *arg, const char *table);
+int store_settle(struct store *s, store_flag *collateral, const void *arg,
+    struct err *e) MUST_CHECK;
+
+/* A row that a statement matched and left as it was; it is counted alone. */
+void store_note_unchanged(struct store *s, const char *table);
+
+/* Takes the rows of a table out, the unchanged ones too: what is known of them
+ * proved to be not the whole truth, and a wrong image is worse than none. */
 int store_forget(struct store *s, const char *table, struct err *e) MUST_CHECK;
 
 /* Counts of the rows that stand, by table, in table order of first mention;
- * lent until the next change of the store.  `unchanged`: rows that a fold found
- * to be back at their first text (other unchanged rows never come here). */
+ * lent until the next change of the store.  `unchanged`: rows noted to be so,
+ * and those that were found to be back at their first text. */
 struct store_count {
 	char *table;
-	bool collateral;
 	uint64_t n[IMAGE_NOPS];
 	uint64_t unchanged;
+	uint64_t collateral; /* of the rows in n, how many say so */
 };
 size_t store_counts(const struct store *s, const struct store_count **out);
 

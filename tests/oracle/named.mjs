@@ -1,7 +1,8 @@
 // named: cases that random ones have found, or that must not be left to chance
 //
 // name: { setup, steps, ... } as Rig.run takes them; a step that is a string is
-// a statement.  incomplete: the tables whose rows may be missing, and why.
+// a statement.  incomplete: the tables whose rows may be missing, and why;
+// shows: what the rows are shown as.
 const T = 'CREATE SCHEMA app; CREATE TABLE app.t (id int PRIMARY KEY, a int, b text); INSERT INTO app.t SELECT g, g, \'b\' || g FROM generate_series(1, 6) g;';
 const trigger = (when, body, { on = 'app.t', each = 'ROW', how = '' } = {}) => `CREATE FUNCTION app.f() RETURNS trigger LANGUAGE plpgsql ${how} AS $$ BEGIN ${body} END $$;
 	CREATE TRIGGER tr ${when} ON ${on} FOR EACH ${each} EXECUTE FUNCTION app.f();`;
@@ -38,6 +39,41 @@ export const named = {
 	'a row deleted and put back as it was is unchanged': {
 		setup: T + trigger('AFTER DELETE', 'INSERT INTO app.t VALUES (OLD.*); RETURN NULL;'),
 		steps: ['DELETE FROM app.t WHERE id < 4'],
+	},
+	'a row that somebody else has deleted meanwhile is inserted, not updated': {
+		setup: T, rollback: false,
+		steps: ['INSERT INTO app.t VALUES (1, 9, \'x\') ON CONFLICT DO NOTHING', { other: 'DELETE FROM app.t WHERE id = 1' },
+			'INSERT INTO app.t VALUES (1, 1, \'new\'), (2, 1, \'two\') ON CONFLICT (id) DO UPDATE SET b = excluded.b'],
+	},
+	'a row that somebody else has deleted before it is first written': {
+		setup: T + KID, rollback: false,
+		steps: ['UPDATE app.kid SET c = \'k\' WHERE id = 1', { other: 'DELETE FROM app.t WHERE id = 6' },
+			'INSERT INTO app.t VALUES (6, 1, \'new\'), (5, 1, \'five\'), (8, 1, \'eight\') ON CONFLICT (id) DO UPDATE SET b = excluded.b'],
+	},
+	'a key that somebody else has given up meanwhile': {
+		setup: T, rollback: false,
+		steps: ['INSERT INTO app.t VALUES (1, 9, \'x\') ON CONFLICT DO NOTHING', { other: 'UPDATE app.t SET id = id + 60 WHERE id < 3' },
+			'INSERT INTO app.t VALUES (1, 1, \'new\')', 'INSERT INTO app.t VALUES (2, 1, \'two\') ON CONFLICT (id) DO UPDATE SET b = excluded.b', 'DELETE FROM app.t WHERE id = 3'],
+	},
+	'a trigger puts a row in the place of one that somebody else has deleted': {
+		setup: `${T + KID} DELETE FROM app.kid WHERE p = 4; ${trigger('AFTER UPDATE', 'INSERT INTO app.t VALUES (4, 0, \'again\'), (3, 0, \'mine\') ON CONFLICT (id) DO UPDATE SET b = excluded.b; RETURN NULL;', { on: 'app.kid', each: 'STATEMENT' })}`,
+		rollback: false,
+		steps: ['INSERT INTO app.t VALUES (1, 9, \'x\') ON CONFLICT DO NOTHING', { other: 'DELETE FROM app.t WHERE id = 4' }, 'UPDATE app.kid SET c = \'k\' WHERE id = 1'],
+	},
+	'rows without a key that somebody else has deleted meanwhile': {
+		setup: `CREATE SCHEMA app; CREATE TABLE app.t (id int, b text); INSERT INTO app.t VALUES (1, 'x'), (1, 'x'), (2, 'y'); ${trigger('AFTER INSERT', 'UPDATE app.t SET b = b || \'!\' WHERE id = 2; RETURN NULL;', { each: 'STATEMENT' })}`,
+		rollback: false,
+		steps: ['INSERT INTO app.t VALUES (5, \'z\')', { other: 'DELETE FROM app.t WHERE id = 1' }, 'INSERT INTO app.t VALUES (1, \'x\')'],
+	},
+	'a row deleted and put back over two statements is one change': {
+		setup: `${T} CREATE TABLE app.bag (a int, b text); INSERT INTO app.bag VALUES (1, 'x'), (1, 'x'), (2, 'y');`,
+		steps: ['DELETE FROM app.t WHERE id IN (1, 2, 3)', 'INSERT INTO app.t VALUES (1, 1, \'b1\'), (2, 2, \'other\')',
+			'DELETE FROM app.bag WHERE a = 1', 'INSERT INTO app.bag VALUES (1, \'x\'), (3, \'z\')', 'UPDATE app.t SET a = 9 WHERE id = 2', 'DELETE FROM app.t WHERE id = 1'],
+		shows: [['app.t', 'delete', 2], ['app.t', 'update', 1], ['app.bag', 'delete', 1], ['app.bag', 'insert', 1]],
+	},
+	'a key that changes is the same row by whatever path': {
+		setup: T + KID, steps: ['UPDATE app.t SET id = id + 10', 'INSERT INTO app.t VALUES (1, 0, \'one\')'],
+		shows: [['app.t', 'update', 6], ['app.t', 'insert', 1], ['app.kid', 'update', 12]],
 	},
 	'a row deleted in one statement and inserted in the next': {
 		setup: T,
@@ -122,5 +158,5 @@ export const named = {
 	},
 };
 
-export const asCase = c => ({ ...c, rollback: true, may: ref => c.incomplete?.[ref] ?? null,
+export const asCase = c => ({ ...c, rollback: c.rollback ?? true, may: ref => c.incomplete?.[ref] ?? null,
 	steps: c.steps.map(s => (typeof s === 'string' ? { sql: s, named: null } : s)) });

@@ -98,7 +98,7 @@ writer_dsn = ${url('narrow')}
 	#renamed(c) {
 		const { schema } = this, there = s => s?.replace(/\bapp\./g, `${schema}.`).replace(/\bSCHEMA app\b/g, `SCHEMA ${schema}`);
 		const back = ref => ref.replace(`${schema}.`, 'app.');
-		return { ...c, setup: [c.setup].flat().map(there), may: ref => c.may?.(back(ref)) ?? null,
+		return { ...c, setup: [c.setup].flat().map(there), shows: c.shows?.map(([ref, ...more]) => [there(ref), ...more]), may: ref => c.may?.(back(ref)) ?? null,
 			steps: c.steps.map(s => ({ ...s, sql: there(s.sql), other: there(s.other), lock: there(s.lock), named: s.named?.map(there) })) };
 	}
 
@@ -176,6 +176,12 @@ writer_dsn = ${url('narrow')}
 		this.#count(x, head.complete ? 'complete' : 'incomplete');
 		if (fails)
 			x.faults.push('said to fail at commit, and committed');
+		const kinds = x.c.shows?.map(([ref, op, n]) => `${n} ${op} ${ref}`).sort(), are = {};
+		for (const r of shown.rows)
+			are[`${r.op} ${r.table}`] = (are[`${r.op} ${r.table}`] ?? 0) + 1;
+		const shows = Object.entries(are).map(([k, n]) => `${n} ${k}`).sort();
+		if (kinds && kinds.join() !== shows.join())
+			x.faults.push(`rows are shown as ${shows}, and not as ${kinds}`);
 		x.faults.push(...faultsOf(shown, x.tables, before, after, { may: x.c.may, alone: x.alone, named: x.named }));
 	}
 }

@@ -113,14 +113,15 @@ add(struct store *s, const struct change *c)
 static bool
 tell(void *arg, const char *line, size_t len)
 {
-	json_t *o = json_loadb(line, len, 0, NULL), *b, *a;
+	json_t *o = json_loadb(line, len, 0, NULL), *b, *a, *id;
 
 	assert_non_null(o);
+	id = json_object_get(json_object_get(o, "key"), "id");
 	b = json_object_get(o, "before");
 	a = json_object_get(o, "after");
 	text_addf(arg, "%.1s%s %s>%s\n",
 	    json_string_value(json_object_get(o, "op")),
-	    json_string_value(json_object_get(json_object_get(o, "key"), "id")),
+	    json_is_string(id) ? json_string_value(id) : "",
 	    json_is_null(b) ? "" : json_string_value(json_object_get(b, "v")),
 	    json_is_null(a) ? "" : json_string_value(json_object_get(a, "v")));
 	json_decref(o);
@@ -230,7 +231,7 @@ rows_come_back(void **state)
 }
 
 static void
-counts_are_by_table_and_collateral(void **state)
+counts_are_by_table(void **state)
 {
 	static const struct change c = { "1", NULL, "a", 0, 0 };
 	struct store *s = opened(state, PLENTY);
@@ -634,8 +635,170 @@ columns_are_folded_by_name(void **state)
 	assert_rows(s, "");
 	assert_int_equal(store_counts(s, &counts), 1);
 	assert_string_equal(counts[0].table, "public.t");
-	assert_true(counts[0].collateral);
 	assert_int_equal(counts[0].unchanged, 1);
+	store_close(s, true);
+}
+
+/* --- what rows come to
+ * -------------------------------------------------------- */
+
+static bool
+is_u(const void *arg, const char *table)
+{
+	const char *collateral = arg;
+
+	return strcmp(table, collateral) == 0;
+}
+
+static void
+settle(struct store *s, const char *collateral)
+{
+	struct err e = ERR_INIT;
+
+	if (store_settle(s, is_u, collateral, &e) == -1)
+		fail_msg("%s", e.text);
+	assert_seal_is_of_the_rows(s);
+}
+
+static const struct store_count *
+count_of(struct store *s, const char *table)
+{
+	const struct store_count *c;
+	size_t n = store_counts(s, &c);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(c[i].table, table) == 0)
+			return &c[i];
+	fail_msg("no count of %s", table);
+	return NULL;
+}
+
+static void
+a_key_deleted_and_inserted_is_one_row(void **state)
+{
+	static const struct change rows[] = {
+		{ "1", "a", NULL, 1, 0 },
+		{ "2", "b", NULL, 2, 0 },
+		{ "3", "c", NULL, 3, 0 },
+		{ "4", NULL, "d", 0, 4 },
+		{ "3", NULL, "c", 0, 5 },
+		{ "1", NULL, "x", 0, 6 },
+	};
+	static const struct change more = { "1", "x", NULL, 6, 0 };
+	struct store *s = opened(state, PLENTY);
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		add(s, &rows[i]);
+	settle(s, "");
+	assert_rows(s, "u1 a>x\nd2 b>\ni4 >d\n");
+	assert_int_equal(count_of(s, "public.t")->unchanged, 1);
+	settle(s, ""); /* once more changes nothing */
+	assert_rows(s, "u1 a>x\nd2 b>\ni4 >d\n");
+	assert_int_equal(store_fold_begin(s, 9, &e), 0);
+	add(s, &more); /* what stands now goes on from the new place */
+	assert_int_equal(store_fold_end(s, &e), 0);
+	assert_rows(s, "d1 a>\nd2 b>\ni4 >d\n");
+	assert_int_equal(count_of(s, "public.t")->unchanged, 1);
+	store_close(s, true);
+}
+
+static void
+the_same_key_of_another_table_is_another_row(void **state)
+{
+	static const struct change gone = { "1", "a", NULL, 1, 0 };
+	static const struct change come = { "1", NULL, "b", 0, 2 };
+	static const struct change other = { "2", "z", NULL, 3, 0 };
+	struct store *s = opened(state, PLENTY);
+	struct err e = ERR_INIT;
+
+	add(s, &gone);
+	add(s, &other);
+	assert_int_equal(add_to(s, "public.u", &come, &e), 0);
+	assert_int_equal(add_to(s, "public.u", &other, &e), 0);
+	settle(s, "");
+	assert_rows(s, "d1 a>\nd2 z>\ni1 >b\nd2 z>\n");
+	store_close(s, true);
+}
+
+/* id is no key here; equal rows are matched as often as they occur. */
+static void
+without_a_key_content_decides(void **state)
+{
+	static const bool none[] = { false, false };
+	static const char *const rows[] = { "-a", "-a", "-a", "-b", "+a", "+c",
+		"+a", "+a", "+a", "-d" };
+	struct store *s = opened(state, PLENTY);
+	struct err e = ERR_INIT;
+	uint16_t place = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct value v[2] = { { "1", 1 }, { rows[i] + 1, 1 } };
+		struct image im = { .table = "public.t",
+			.ncols = 2,
+			.names = names,
+			.key = none };
+
+		im.op = rows[i][0] == '-' ? IMAGE_DELETE : IMAGE_INSERT;
+		if (im.op == IMAGE_DELETE) {
+			im.before = v;
+			im.was = (struct rowid){ 7, ++place, 1 };
+		} else {
+			im.after = v;
+			im.is = (struct rowid){ 7, ++place, 1 };
+		}
+		assert_int_equal(store_add(s, &im, &e), 0);
+	}
+	settle(s, "");
+	assert_rows(s, "d b>\ni >c\ni >a\nd d>\n");
+	assert_int_equal(count_of(s, "public.t")->unchanged, 3);
+	store_close(s, true);
+}
+
+static void
+a_table_has_one_flag(void **state)
+{
+	static const struct change one = { "1", "a", "b", 1, 2 };
+	static const struct change two = { "2", NULL, "b", 0, 4 };
+	struct store *s = opened(state, PLENTY);
+	struct err e = ERR_INIT;
+
+	add(s, &one);
+	assert_int_equal(add_to(s, "public.u", &two, &e), 0);
+	assert_int_equal(count_of(s, "public.u")->collateral, 0);
+	settle(s, "public.u");
+	assert_int_equal(count_of(s, "public.u")->collateral, 1);
+	assert_int_equal(count_of(s, "public.t")->collateral, 0);
+	add(s, &two);
+	settle(s, "public.t");
+	assert_int_equal(count_of(s, "public.u")->collateral, 0);
+	assert_int_equal(count_of(s, "public.t")->collateral, 2);
+	assert_rows(s, "u1 a>b\ni2 >b\ni2 >b\n");
+	store_close(s, true);
+}
+
+static void
+unchanged_rows_are_counted_by_table(void **state)
+{
+	static const struct change one = { "1", "a", "b", 1, 2 };
+	struct store *s = opened(state, PLENTY);
+	struct err e = ERR_INIT;
+
+	add(s, &one);
+	store_note_unchanged(s, "public.t");
+	store_note_unchanged(s, "public.u");
+	assert_int_equal(store_fold_begin(s, 9, &e), 0);
+	store_note_unchanged(s, "public.u");
+	assert_int_equal(count_of(s, "public.u")->unchanged, 1);
+	store_fold_abort(s);
+	assert_int_equal(store_fold_begin(s, 9, &e), 0);
+	store_note_unchanged(s, "public.u");
+	assert_int_equal(store_fold_end(s, &e), 0);
+	assert_int_equal(count_of(s, "public.u")->unchanged, 2);
+	assert_int_equal(store_forget(s, "public.u", &e), 0);
+	assert_int_equal(store_forget(s, "public.none", &e), 0);
+	assert_int_equal(count_of(s, "public.t")->unchanged, 1);
+	assert_int_equal(count_of(s, "public.t")->n[IMAGE_UPDATE], 1);
 	store_close(s, true);
 }
 
@@ -747,7 +910,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, make_place, drop_place)
 	const struct CMUnitTest tests[] = {
 		T(rows_come_back),
-		T(counts_are_by_table_and_collateral),
+		T(counts_are_by_table),
 		T(files_are_private_and_go_away),
 		T(ids_are_checked),
 		T(an_id_is_used_once),
@@ -760,6 +923,11 @@ main(void)
 		T(a_fold_can_be_dropped),
 		T(a_row_goes_on_once),
 		T(columns_are_folded_by_name),
+		T(a_key_deleted_and_inserted_is_one_row),
+		T(the_same_key_of_another_table_is_another_row),
+		T(without_a_key_content_decides),
+		T(a_table_has_one_flag),
+		T(unchanged_rows_are_counted_by_table),
 		T(random_statements_fold),
 	};
 
