@@ -117,7 +117,7 @@ check: deps ## install what is missing, build, and pass every test
 check-static: check-layers check-headers check-man check-docs
 check-built: ## the tests of a build that `make deps` made possible
 	@$(MAKE) --no-print-directory -j$(JOBS) programs-and-tests
-	@$(MAKE) --no-print-directory check-unit check-fuzz check-e2e
+	@$(MAKE) --no-print-directory check-unit check-fuzz check-install check-e2e
 
 programs-and-tests: $(PROGRAMS) $(UNIT) $(REPLAY) $(HELPERS)
 
@@ -140,6 +140,9 @@ check-headers: ## every header compiles on its own
 
 check-man: ## the manual pages are clean
 	@test -z "$(MAN)" || mandoc -Tlint -Wwarning $(MAN)
+
+check-install: $(PROGRAMS) ## what is installed is whole, and goes again
+	@BUILD=$(BUILD) sh tests/install.sh
 
 check-docs: $(BUILD)/airlock ## every verb, key, option and code is in the manual
 	@test ! -e tests/docs.sh || sh tests/docs.sh
@@ -256,6 +259,8 @@ man: $(MAN) ## show the manual pages
 
 DOC   = $(DESTDIR)$(PREFIX)/share/doc/airlock
 UNITS = $(wildcard examples/*.service)
+# The demo runs from a checkout only: it is played with what the tests have.
+EXAMPLES = $(filter-out $(UNITS) examples/demo,$(wildcard examples/*))
 install: all ## install below DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DOC)/examples
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
@@ -263,7 +268,7 @@ install: all ## install below DESTDIR and PREFIX
 	    d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; \
 	    install -d $$d && install -m 644 $$m $$d || exit 1; done
 	install -m 644 README.md LICENSE NEWS.md $(wildcard docs/*.md) $(DOC)
-	for e in $(filter-out $(UNITS),$(wildcard examples/*)); do \
+	for e in $(EXAMPLES); do \
 	    cp -R $$e $(DOC)/examples || exit 1; done
 	for u in $(UNITS); do d=$(DESTDIR)$(PREFIX)/lib/systemd/system; \
 	    install -d $$d && sed 's,/usr/local,$(PREFIX),g' $$u \
@@ -288,7 +293,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "%-16s %s\n", $$1, $$2}' Makefile
 
 .PHONY: all deps check check-static check-built programs-and-tests \
-    check-unit check-fuzz check-e2e check-layers check-headers check-man \
+    check-unit check-fuzz check-install check-e2e check-layers check-headers check-man \
     check-docs check-asan check-valgrind check-oracle check-matrix fuzz fuzz-run lint lint-source \
     lint-calls warnings objects format format-check tidy cppcheck analyze \
     cover demo demo-update bench bench-judge man install uninstall dist clean help

@@ -42,7 +42,7 @@ static const struct option_row table[] = {
 	    "begin behind the first N rows (show)" },
 	{ "--limit", 0, NUMBER, AT(limit), ON(CTL_SHOW) | ON(CTL_LOG), "N",
 	    "at most N rows (show), the last N records (log)" },
-	{ "--export", 0, TEXT, AT(export), ON(CTL_SHOW), "FILE",
+	{ "--export", 0, TEXT, AT(file), ON(CTL_SHOW), "FILE",
 	    "write header and rows as NDJSON to a new FILE (show)" },
 	{ "--reason", 0, TEXT, AT(reason), ON(CTL_ROLLBACK), "TEXT",
 	    "told to the agent (rollback)" },

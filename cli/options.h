@@ -13,11 +13,11 @@
 struct options {
 	const char *state_dir, *socket;
 	bool json, help, version;
-	const char *table, *column, *export; /* show */
-	long offset, limit;                  /* show, log; -1: not given */
-	const char *reason;                  /* rollback */
-	bool follow, verify;                 /* log */
-	const char *change;                  /* log */
+	const char *table, *column, *file; /* show; file: --export */
+	long offset, limit;                /* show, log; -1: not given */
+	const char *reason;                /* rollback */
+	bool follow, verify;               /* log */
+	const char *change;                /* log */
 	enum ctl_verb verb; /* CTL_NVERBS: none, then help or version is set */
 	const char *arg;    /* the change of show, commit, rollback */
 	const struct offline *offline; /* instead of a verb; its words follow */

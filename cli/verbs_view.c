@@ -80,26 +80,37 @@ create(struct run *run, const char *path)
 	return f;
 }
 
-static enum ctl_exit export(struct run *run, const char *id) {
-	const char *path = run->o->export;
+static enum ctl_exit
+export_rows(struct run *run, const char *id)
+{
+	const char *path = run->o->file;
 	struct window w = { run->o->table, run->o->offset, run->o->limit };
 	struct page page = { .w = writer_json.one, .show = UINT64_MAX };
-	struct review review; struct reply r; bool good;
+	struct review review;
+	struct reply r;
+	bool good, written;
 
 	page.term.out = create(run, path);
-	if (page.term.out == NULL) return CTL_NO;
+	if (page.term.out == NULL)
+		return CTL_NO;
 	good = verb_fetch(run, id, &w, &page, &review, &r) == CTL_DONE;
-	if (ferror(page.term.out) | (fclose(page.term.out) != 0) && good){
-	    good = false;
-	    reply_fail(&r, CTL_NO, "NOT_WRITTEN", "cannot write '%s'", path); }
-if (good) verb_say(run, CTL_DONE, "wrote %" PRIu64 " rows of %s to '%s'",
-    review.rows, id, term_quote_str(path, 300));
-else unlink(path);
-review_release(&review);
-if (!good)
-	return verb_refused(run, &r);
-reply_release(&r);
-return CTL_DONE;
+	written = !ferror(page.term.out);
+	written = fclose(page.term.out) == 0 && written;
+	if (good && !written) {
+		good = false;
+		reply_fail(&r, CTL_NO, "NOT_WRITTEN", "cannot write '%s'",
+		    path);
+	}
+	if (good)
+		verb_say(run, CTL_DONE, "wrote %" PRIu64 " rows of %s to '%s'",
+		    review.rows, id, term_quote_str(path, 300));
+	else
+		unlink(path);
+	review_release(&review);
+	if (!good)
+		return verb_refused(run, &r);
+	reply_release(&r);
+	return CTL_DONE;
 }
 
 /* For people all rows are fetched and checked, and a page of them is shown; a
@@ -120,8 +131,8 @@ verb_show(struct run *run)
 
 	if (!verb_change(run, id, digest, &code))
 		return code;
-	if (o->export != NULL)
-		return export(run, id);
+	if (o->file != NULL)
+		return export_rows(run, id);
 	if (o->json) {
 		w = (struct window){ o->table, o->offset, o->limit };
 	} else {

@@ -31,6 +31,10 @@ files | grep -v '^tests/lint.sh$' |
 grep -nE '"resolved"|https?://' package-lock.json |
     found "addresses in package-lock.json"
 
+# clang-format takes a word of C++ in a name for the word, and formats no more.
+sources | xargs grep -nE '^[a-z].*\) \{$' |
+    found "functions that are not laid out (a C++ keyword as a name?)"
+
 # First line of each source says what it is.
 for f in $(sources); do
 	head -n 1 "$f" | grep -q '^/\*' || echo "$f:1: no opening comment"
