@@ -96,6 +96,12 @@ gate_change(struct gate *g, const char *id)
 }
 
 json_t *
+gate_doubted(const struct gate *g UNUSED, const char *id UNUSED)
+{
+	return NULL;
+}
+
+json_t *
 gate_ended(struct gate *g UNUSED, const char *id, const char **agent)
 {
 	*agent = "a";
