@@ -70,6 +70,7 @@ undone(void *arg, struct link *l, struct batch *b)
 	r->in_batch = false;
 	c->run = NULL;
 	store_fold_abort(c->store);
+	counts_release(&r->counts); /* of what is undone */
 	if (batch_is_lost(b) || !batch_is_ok(b) ||
 	    counts_read(b, 2, &r->counts, &e) == -1) {
 		if (batch_is_lost(b)) {

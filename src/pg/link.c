@@ -23,7 +23,7 @@ struct link {
 	enum link_state state;
 	char *conninfo, *options, *application_name;
 	int connect_timeout_ms;
-	size_t row_bytes_max, row_bytes; /* read since the last whole row */
+	size_t row_bytes_max, row_bytes; /* read since the last whole message */
 	struct resolve *resolve;
 	PGconn *conn;
 	struct event *io;    /* the socket */
@@ -120,6 +120,7 @@ notice(void *arg, const PGresult *r)
 	const char *severity =
 	    PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
 
+	l->row_bytes = 0; /* what was read was not a row's */
 	if (severity != NULL && strcmp(severity, "WARNING") == 0) {
 		snprintf(l->warning, sizeof(l->warning), "%s",
 		    result_message(r));
@@ -503,7 +504,8 @@ on_readable(struct link *l)
 		return;
 	}
 	if (l->state == LINK_BUSY && l->row_bytes > l->row_bytes_max)
-		die(l, ERR_LIMIT, "a row is larger than row_bytes_max");
+		die(l, ERR_LIMIT,
+		    "a row or message is larger than row_bytes_max");
 }
 
 static void
