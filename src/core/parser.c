@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "core/known.h"
 #include "core/parser_spawn.h"
 #include "sql/answer.h"
 #include "sql/screen.h"
@@ -19,6 +21,7 @@
 #define START_MS 10000   /* until the child says that it is ready */
 #define RETRY_MIN_MS 100 /* after a child that never was */
 #define RETRY_MAX_MS 5000
+#define KNOWN_BYTES ((size_t)1 << 20)
 #define BARREN_MAX 8 /* children that end before any answer, then it waits */
 
 /* Where a call is: in its agent's queue, with the child, or settled, which is
@@ -32,7 +35,10 @@ struct parser_call {
 	enum call_place place;
 	char *sql;         /* without its comments; NULL where it was refused */
 	struct text frame; /* what the child is asked */
+	struct text key;   /* by which the answer will be known */
 	struct parser_answer answer;
+	struct facts facts; /* of the answer, where it was known already */
+	struct rewrite_result rewrite;
 	parser_done *done; /* NULL: cancelled while with the child */
 	void *arg;
 };
@@ -64,6 +70,7 @@ struct parser {
 	struct parser_call *asked;
 	struct queues queues; /* the next one served is the first */
 	struct calls settled;
+	struct known *known;
 	struct graves graves;
 	int retry_ms;
 	int barren; /* children since the last answer */
@@ -81,22 +88,21 @@ static void
 call_free(struct parser_call *c)
 {
 	text_release(&c->frame);
+	text_release(&c->key);
+	facts_release(&c->facts);
+	rewrite_result_release(&c->rewrite);
 	free(c->sql);
 	free(c);
 }
 
-/* Tells, once nothing here holds the call any more. */
+/* Nothing else here holds the call any more. */
 static void
 tell(struct parser_call *c)
 {
-	struct parser_call call = *c;
-
-	c->sql = NULL;
+	c->answer.sql = c->sql;
+	if (c->done != NULL)
+		c->done(c->arg, &c->answer);
 	call_free(c);
-	call.answer.sql = call.sql;
-	if (call.done != NULL)
-		call.done(call.arg, &call.answer);
-	free(call.sql);
 }
 
 /* The answer is told from the loop, never from inside the asking call. */
@@ -161,6 +167,17 @@ unqueue(struct parser *p, struct parser_call *c)
 	free(q);
 }
 
+/* At once as far as it goes, which saves two turns of the loop. */
+static void
+ask_child(struct parser *p, const struct text *frame)
+{
+	ssize_t sent = send(p->child.channel, frame->s, frame->len,
+	    MSG_DONTWAIT | MSG_NOSIGNAL);
+	size_t n = sent > 0 ? (size_t)sent : 0;
+
+	bufferevent_write(p->channel, frame->s + n, frame->len - n);
+}
+
 /* Gives an idle child the next statement. */
 static void
 pump(struct parser *p)
@@ -175,7 +192,7 @@ pump(struct parser *p)
 	c->place = CALL_ASKED;
 	p->asked = c;
 	p->state = CHILD_BUSY;
-	bufferevent_write(p->channel, c->frame.s, c->frame.len);
+	ask_child(p, &c->frame);
 	text_release(&c->frame);
 	set_clock(p, p->o.deadline_ms);
 }
@@ -261,7 +278,7 @@ byte_of(const char *sql, long character)
 
 /* The child is busy elsewhere by the time the call hears of it. */
 static void
-finish(struct parser *p, struct answer *a)
+finish(struct parser *p, struct answer *a, size_t size)
 {
 	struct parser_call *c = p->asked;
 
@@ -276,12 +293,15 @@ finish(struct parser *p, struct answer *a)
 	c->answer.byte = byte_of(c->sql, a->position);
 	c->answer.facts = a->has_facts ? &a->facts : NULL;
 	c->answer.rewrite = a->has_rewrite ? &a->rewrite : NULL;
+	if (c->answer.status == PARSER_OK)
+		known_add(p->known, &c->key, c->answer.facts, c->answer.rewrite,
+		    size);
 	tell(c);
 	answer_release(a);
 }
 
 static void
-take(struct parser *p, struct answer *a, bool more)
+take(struct parser *p, struct answer *a, size_t size, bool more)
 {
 	if (!more && p->state == CHILD_STARTING && a->status == ANSWER_READY) {
 		p->state = CHILD_IDLE;
@@ -290,7 +310,7 @@ take(struct parser *p, struct answer *a, bool more)
 		pump(p);
 	} else if (!more && p->state == CHILD_BUSY &&
 		   a->status != ANSWER_READY) {
-		finish(p, a);
+		finish(p, a, size);
 	} else {
 		answer_release(a);
 		log_warnx("the parser speaks out of turn");
@@ -323,7 +343,7 @@ readable(struct bufferevent *bev, void *arg)
 		return;
 	}
 	evbuffer_drain(in, sizeof(header) + n);
-	take(p, &a, evbuffer_get_length(in) != 0);
+	take(p, &a, n, evbuffer_get_length(in) != 0);
 }
 
 static void
@@ -392,6 +412,7 @@ parser_new(struct event_base *base, const struct parser_options *o)
 	p->teller = event_new(base, -1, 0, told, p);
 	if (p->clock == NULL || p->teller == NULL)
 		fatalx("out of memory");
+	p->known = known_new(KNOWN_BYTES);
 	start(p);
 	return p;
 }
@@ -414,6 +435,7 @@ parser_free(struct parser *p)
 		call_free(p->asked);
 	event_free(p->clock);
 	event_free(p->teller);
+	known_free(p->known);
 	free(p);
 }
 
@@ -447,6 +469,15 @@ ask(struct parser *p, const char *agent, const char *sql, size_t len,
 		settle(c, PARSER_UNAVAILABLE, "no parser can be started");
 		return c;
 	}
+	c->sql = mem_strndup(sql, len);
+	screen_blank(c->sql, len);
+	known_key(&c->key, c->sql, edit);
+	if (known_find(p->known, &c->key, &c->facts, &c->rewrite)) {
+		c->answer.facts = edit == NULL ? &c->facts : NULL;
+		c->answer.rewrite = edit != NULL ? &c->rewrite : NULL;
+		settle(c, PARSER_OK, "");
+		return c;
+	}
 	c->queue = queue_of(p, agent);
 	if (c->queue->n >= p->o.queue_max) {
 		settle(c, PARSER_BUSY, "too many statements wait to be parsed");
@@ -455,8 +486,6 @@ ask(struct parser *p, const char *agent, const char *sql, size_t len,
 	c->place = CALL_QUEUED;
 	c->queue->n++;
 	TAILQ_INSERT_TAIL(&c->queue->calls, c, entry);
-	c->sql = mem_strndup(sql, len);
-	screen_blank(c->sql, len);
 	ask_pack(&c->frame, c->sql, len, edit);
 	pump(p);
 	return c;

@@ -200,7 +200,7 @@ was_touched(const struct run *r)
 static enum run_next
 rewrite_it(struct run *r)
 {
-	capture_plan(&r->plan, &r->facts, r->relation);
+	capture_plan(&r->plan, r->bare, &r->facts, r->relation);
 	if (r->plan.path == CAPTURE_CONFLICT && was_touched(r)) {
 		r->plan.path = CAPTURE_PLAIN;
 		r->plan.why = "ON CONFLICT on a table that an earlier "

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
 
 #define RESULT_COLUMNS_MAX 1600 /* MaxTupleAttributeNumber is 1664 */
@@ -115,11 +116,30 @@ plan_one_side(struct capture *c, const char *ref)
 	c->returning = text_take(&ret);
 }
 
+/* By a secret and the text itself: whoever learns the one of a text cannot put
+ * it into that text, for then it is another. */
+static void
+set_nonce(struct capture *c, const char *sql)
+{
+	static unsigned char secret[DIGEST_SIZE];
+	static bool drawn;
+	unsigned char sum[DIGEST_SIZE];
+	struct digest *d = digest_new();
+
+	if (!drawn)
+		mem_random(secret, sizeof(secret));
+	drawn = true;
+	digest_bytes(d, secret, sizeof(secret));
+	digest_bytes(d, sql, strlen(sql));
+	digest_end(d, sum);
+	digest_free(d);
+	text_hex(c->nonce, sum, sizeof(c->nonce) / 2);
+}
+
 void
-capture_plan(struct capture *c, const struct facts *f,
+capture_plan(struct capture *c, const char *sql, const struct facts *f,
     const struct relation *relation)
 {
-	unsigned char random[4];
 	struct text ref = { 0 };
 
 	memset(c, 0, sizeof(*c));
@@ -133,8 +153,7 @@ capture_plan(struct capture *c, const struct facts *f,
 		return;
 	c->path = f->conflict == CONFLICT_UPDATE ? CAPTURE_CONFLICT
 	                                         : CAPTURE_RETURNING;
-	mem_random(random, sizeof(random));
-	text_hex(c->nonce, random, sizeof(random));
+	set_nonce(c, sql);
 	text_add_ident(&ref, f->target_ref);
 	if (f->kind == STMT_UPDATE)
 		plan_update(c, f, text_str(&ref));

@@ -43,8 +43,9 @@ struct capture {
 	bool *key;
 };
 
-/* relation NULL: a statement without a single known target. */
-void capture_plan(struct capture *c, const struct facts *f,
+/* sql is the text that f is of; the same text is planned alike while the
+ * program runs.  relation NULL: a statement without a single known target. */
+void capture_plan(struct capture *c, const char *sql, const struct facts *f,
     const struct relation *relation);
 void capture_release(struct capture *c);
 /* Learns the result's shape; ERR_BUG where it is not what the plan made. */

@@ -110,6 +110,7 @@ struct parse;
 int facts_read(const struct parse *p, struct facts *f,
     struct err *e) MUST_CHECK;
 void facts_release(struct facts *f);
+void facts_copy(struct facts *to, const struct facts *from);
 /* Frees the names; none are left. */
 void facts_forget(struct facts_names *v);
 

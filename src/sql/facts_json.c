@@ -313,3 +313,45 @@ facts_from_json(const json_t *j, struct facts *f, struct err *e)
 		}
 	return 0;
 }
+
+static char *
+copy_text(const char *s)
+{
+	return s != NULL ? mem_strdup(s) : NULL;
+}
+
+static void
+copy_names(struct facts_names *to, const struct facts_names *from)
+{
+	to->v = mem_array(from->n, sizeof(*to->v));
+	for (size_t i = 0; i < from->n; i++) {
+		to->v[i] = from->v[i];
+		to->v[i].schema = copy_text(from->v[i].schema);
+		to->v[i].name = copy_text(from->v[i].name);
+	}
+}
+
+static void
+copy_field(struct facts *to, const struct facts *from, const struct field *d)
+{
+	void *dst = (char *)to + d->at;
+	const void *src = (const char *)from + d->at;
+
+	if (d->form == A_TEXT)
+		*(char **)dst = copy_text(*(char *const *)src);
+	else if (d->form == A_NAMES)
+		copy_names(dst, src);
+}
+
+/* By the same table: what is not in it does not cross from the child. */
+void
+facts_copy(struct facts *to, const struct facts *from)
+{
+	*to = *from;
+	for (size_t i = 0; i < NFIELDS; i++)
+		copy_field(to, from, &fields[i]);
+	to->set_columns =
+	    mem_array(from->nset_columns, sizeof(*to->set_columns));
+	for (size_t i = 0; i < from->nset_columns; i++)
+		to->set_columns[i] = mem_strdup(from->set_columns[i]);
+}

@@ -358,6 +358,14 @@ rewrite_result_release(struct rewrite_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
+void
+rewrite_result_copy(struct rewrite_result *to,
+    const struct rewrite_result *from)
+{
+	*to = *from;
+	to->sql = from->sql != NULL ? mem_strdup(from->sql) : NULL;
+}
+
 long
 rewrite_map_back(const struct rewrite_insert *v, size_t n, long position)
 {

@@ -39,6 +39,8 @@ struct rewrite_result {
 int rewrite(const char *sql, const struct rewrite_edit *edit,
     struct rewrite_result *out, struct err *e) MUST_CHECK;
 void rewrite_result_release(struct rewrite_result *r);
+void rewrite_result_copy(struct rewrite_result *to,
+    const struct rewrite_result *from);
 /* A byte position in the rewritten text, as one of the agent's text; a
  * position inside inserted text gives -1. */
 long rewrite_map_back(const struct rewrite_insert *v, size_t n, long position);

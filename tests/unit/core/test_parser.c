@@ -262,7 +262,7 @@ busy_child_costs_one_call(void **state)
 	wait_for_child(base, p);
 	pid = parser_pid(p);
 	assert_int_equal(kill((pid_t)pid, SIGSTOP), 0);
-	parser_facts(p, "a", "SELECT 1", 8, hear, &t);
+	parser_facts(p, "a", "SELECT 4", 8, hear, &t);
 	parser_facts(p, "a", "SELECT 2", 8, hear, &same);
 	parser_facts(p, "b", "SELECT 3", 8, hear, &other);
 	event_base_loop(base, EVLOOP_NONBLOCK);
@@ -276,6 +276,49 @@ busy_child_costs_one_call(void **state)
 	assert_int_equal(same.status, PARSER_OK);
 	assert_int_equal(other.status, PARSER_OK);
 	assert_true(parser_pid(p) != pid);
+	parser_free(p);
+	event_base_free(base);
+}
+
+/* The child is stopped: it has no part in this. */
+static void
+what_came_before_is_known(void **state UNUSED)
+{
+	const struct rewrite_edit edit = { NULL, "b > 1", "ctid" },
+				  other = { NULL, "b > 1", NULL };
+	const char *sql = "DELETE FROM t WHERE a = 1", *same = "SELECT/**/ 1";
+	struct event_base *base = begin();
+	struct parser_options o = options();
+	struct parser *p = parser_new(base, &o);
+	struct told first = { 0 }, again = { 0 }, bare = { 0 };
+	struct told not = { 0 }, neither = { 0 };
+	pid_t pid;
+
+	parser_rewrite(p, "a", sql, strlen(sql), &edit, hear, &first);
+	wait_for(base, &first);
+	parser_facts(p, "a", "SELECT     1", 12, hear, &bare);
+	wait_for(base, &bare);
+	pid = (pid_t)parser_pid(p);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	memset(&bare, 0, sizeof(bare));
+	parser_rewrite(p, "b", sql, strlen(sql), &edit, hear, &again);
+	assert_int_equal(again.times, 0); /* never from inside the call */
+	wait_for(base, &again);
+	assert_int_equal(again.status, PARSER_OK);
+	assert_string_equal(again.rewritten, first.rewritten);
+	parser_facts(p, "b", same, strlen(same), hear, &bare);
+	wait_for(base, &bare);
+	assert_int_equal(bare.kind, STMT_SELECT);
+	assert_string_equal(bare.sql, "SELECT     1");
+	parser_rewrite(p, "b", sql, strlen(sql), &other, hear, &not );
+	parser_facts(p, "b", sql, strlen(sql), hear, &neither);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_int_equal(not .times + neither.times, 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	wait_for(base, &neither);
+	assert_string_equal(not .rewritten,
+	    "DELETE FROM t WHERE (a = 1) AND (b > 1)");
+	assert_int_equal(neither.kind, STMT_DELETE);
 	parser_free(p);
 	event_base_free(base);
 }
@@ -500,6 +543,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(busy_child_costs_one_call),
 		cmocka_unit_test_prestate(busy_child_costs_one_call,
 		    &by_deadline),
+		cmocka_unit_test(what_came_before_is_known),
 		cmocka_unit_test(serves_agents_in_turn),
 		cmocka_unit_test(cancelled_calls_hear_nothing),
 		cmocka_unit_test(freed_parser_tells_nobody),
