@@ -9,26 +9,41 @@
 #define PAIR_ROWS 500
 
 /*
- * The rows that RETURNING gave, in pieces: those whose key the observer finds
- * at the writer's snapshot were updated, the others inserted.  Under REPEATABLE
- * READ a row that is newer than the snapshot is an error, not a conflict; so
- * this is certain where capture_plan allows it.
+ * The rows that RETURNING gave, in pieces.  Those whose key the observer finds
+ * at the writer's snapshot, in a row that the writer sees no more, were
+ * updated, the others inserted.  A row that the writer still sees at its old
+ * place is not the one: another session deleted it or gave its key up
+ * meanwhile.  Under REPEATABLE READ a row that is newer than the snapshot is an
+ * error, not a conflict; so this is certain where capture_plan allows it, and
+ * the counters are compared with it in the end.
  */
 struct pair {
 	struct run *run;
 	size_t ncols, n;
 	struct rowid ids[PAIR_ROWS];
-	struct value *values; /* PAIR_ROWS * ncols, owned bytes */
+	struct value *values;        /* PAIR_ROWS * ncols, owned bytes */
+	struct rowid was[PAIR_ROWS]; /* leaf 0: there is no old row */
+	struct value *before;        /* as values; NULL where there is none */
 	bool last;
 };
 
 static void ask(struct pair *p);
 
 static void
+clear_values(struct value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free((void *)(uintptr_t)v[i].p);
+		v[i].p = NULL;
+	}
+}
+
+static void
 clear(struct pair *p)
 {
-	for (size_t i = 0; i < p->n * p->ncols; i++)
-		free((void *)(uintptr_t)p->values[i].p);
+	clear_values(p->values, p->n * p->ncols);
+	clear_values(p->before, p->n * p->ncols);
+	memset(p->was, 0, sizeof(p->was));
 	p->n = 0;
 }
 
@@ -38,6 +53,7 @@ pair_free(struct pair *p)
 	p->run->pair = NULL;
 	clear(p);
 	free(p->values);
+	free(p->before);
 	free(p);
 }
 
@@ -77,39 +93,180 @@ same_key(const struct pair *p, const struct value *v, const struct batch *b,
 	return true;
 }
 
+/* The rows of the answer, each to the new row of its key. */
 static int
-take_row(struct pair *p, size_t i, const struct batch *b, size_t step,
-    struct err *e)
+take_old(struct pair *p, const struct batch *b, size_t step, struct err *e)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		struct value *v = &p->before[i * p->ncols];
+		int row = 0, n = batch_ntuples(b, step);
+
+		while (row < n &&
+		       !same_key(p, &p->values[i * p->ncols], b, step, row))
+			row++;
+		if (row == n)
+			continue;
+		if (rowid_parse(batch_cell(b, step, row, 0),
+			batch_cell(b, step, row, 1), &p->was[i], e) == -1)
+			return -1;
+		for (size_t c = 0; c < p->ncols; c++) {
+			const char *cell = batch_cell(b, step, row, 2 + (int)c);
+
+			v[c].len = (size_t)PQgetlength(batch_result(b, step),
+			    row, 2 + (int)c);
+			v[c].p =
+			    cell != NULL ? mem_strndup(cell, v[c].len) : NULL;
+		}
+	}
+	return 0;
+}
+
+static int
+take_row(struct pair *p, size_t i, struct err *e)
 {
 	struct run *r = p->run;
-	struct value *v = &p->values[i * p->ncols];
-	const PGresult *res = batch_result(b, step);
 	struct image im = { .table = r->relation->table,
 		.op = IMAGE_INSERT,
 		.ncols = p->ncols,
 		.names = r->plan.names,
 		.key = r->plan.key,
-		.after = v,
+		.after = &p->values[i * p->ncols],
 		.is = p->ids[i] };
-	int row = 0;
 
-	while (row < PQntuples(res) && !same_key(p, v, b, step, row))
-		row++;
-	if (row < PQntuples(res)) {
+	if (p->was[i].leaf != 0) {
 		im.op = IMAGE_UPDATE;
-		im.before = r->plan.before;
-		if (rowid_parse(PQgetvalue(res, row, 0),
-			PQgetvalue(res, row, 1), &im.was, e) == -1)
-			return -1;
-		for (size_t c = 0; c < p->ncols; c++) {
-			r->plan.before[c].p =
-			    batch_cell(b, step, row, 2 + (int)c);
-			r->plan.before[c].len =
-			    (size_t)PQgetlength(res, row, 2 + (int)c);
-		}
+		im.before = &p->before[i * p->ncols];
+		im.was = p->was[i];
 	}
 	return run_take_image(r, &im, e);
 }
+
+/* What this piece says, and on to the next. */
+static void
+take_piece(struct pair *p)
+{
+	struct run *r = p->run;
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (take_row(p, i, &e) == -1)
+			break;
+	clear(p);
+	if (e.code != ERR_NONE) {
+		pair_free(p);
+		(void)run_refuse(r,
+		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
+					: REASON_UNAVAILABLE,
+		    "%s", e.text);
+		return;
+	}
+	if (p->last) {
+		pair_free(p);
+		run_go(r);
+		return;
+	}
+	ask(p);
+}
+
+/* The rows are looked for by transaction id instead. */
+static void
+give_up(struct pair *p, const char *why, const char *text)
+{
+	struct run *r = p->run;
+
+	log_warnx("%s: %s: %s", r->change->id, why, text);
+	r->plan.path = CAPTURE_PLAIN;
+	r->plan.why = why;
+	pair_free(p);
+	run_go(r);
+}
+
+/* --- which old rows are ours to replace ------------------------------------
+ */
+
+static void
+drop_seen(struct pair *p, const struct batch *b, size_t step)
+{
+	for (int row = 0; row < batch_ntuples(b, step); row++) {
+		struct rowid seen;
+		struct err e = ERR_INIT;
+
+		if (rowid_parse(batch_cell(b, step, row, 0),
+			batch_cell(b, step, row, 1), &seen, &e) == -1)
+			continue;
+		for (size_t i = 0; i < p->n; i++)
+			if (p->was[i].leaf == seen.leaf &&
+			    p->was[i].block == seen.block &&
+			    p->was[i].item == seen.item)
+				p->was[i].leaf = 0;
+	}
+}
+
+static void
+looked(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct pair *p = arg;
+	struct run *r = p->run;
+	size_t seen = 1, back = 3; /* savepoint, the question, sync */
+
+	r->in_batch = false;
+	if (batch_is_lost(b)) {
+		pair_free(p);
+		(void)run_link_failed(r, batch_err(b), true);
+		return;
+	}
+	if (r->cancelled || batch_state(b, back) != BATCH_OK ||
+	    batch_state(b, back + 1) != BATCH_OK) {
+		pair_free(p);
+		(void)run_refuse(r, REASON_UNAVAILABLE, "%s",
+		    r->cancelled ? "the call was cancelled"
+				 : "the transaction could not be put back "
+				   "after a search");
+		return;
+	}
+	if (batch_state(b, seen) != BATCH_OK) {
+		give_up(p, "the writer could not read the rows as they are",
+		    result_message(batch_result(b, seen)));
+		return;
+	}
+	drop_seen(p, b, seen);
+	take_piece(p);
+}
+
+static void
+ask_writer(struct pair *p)
+{
+	const struct relation *rel = p->run->relation;
+	struct text list = { 0 };
+	struct batch *b = batch_new();
+	const char *values[1];
+	char *sql =
+	    mem_printf("SELECT airlock_s.tableoid, airlock_s.ctid FROM %s%s AS "
+		       "airlock_s WHERE airlock_s.ctid = ANY "
+		       "($1::pg_catalog.tid[])",
+		rel->kind == 'p' ? "" : "ONLY ", rel->name);
+
+	text_addc(&list, '{');
+	for (size_t i = 0; i < p->n; i++)
+		if (p->was[i].leaf != 0)
+			text_addf(&list, "%s\"(%u,%u)\"",
+			    list.len > 1 ? "," : "", p->was[i].block,
+			    p->was[i].item);
+	text_addc(&list, '}');
+	values[0] = text_str(&list);
+	batch_add(b, "SAVEPOINT airlock_w", 0, NULL);
+	batch_add(b, sql, 1, values);
+	batch_sync(b);
+	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_w", 0, NULL);
+	batch_add(b, "RELEASE SAVEPOINT airlock_w", 0, NULL);
+	p->run->in_batch = true;
+	link_run(p->run->change->link, b, looked, p);
+	text_release(&list);
+	free(sql);
+}
+
+/* --- which old rows there are ------------------------------------------------
+ */
 
 static void
 answered(void *arg, struct link *l UNUSED, struct batch *b)
@@ -127,36 +284,21 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 		return;
 	}
 	if (batch_is_lost(b) || batch_state(b, step) != BATCH_OK) {
-		log_warnx("%s: the observer could not read before-images: %s",
-		    r->change->id,
+		give_up(p, "the observer could not read the rows as they were",
 		    batch_is_lost(b)
 			? batch_err(b)->text
 			: result_message(batch_result(b, batch_failed(b))));
-		r->plan.path = CAPTURE_PLAIN;
-		r->plan.why =
-		    "the observer could not read the rows as they were";
-		pair_free(p);
-		run_go(r);
 		return;
 	}
-	for (size_t i = 0; i < p->n; i++)
-		if (take_row(p, i, b, step, &e) == -1)
-			break;
-	clear(p);
-	if (e.code != ERR_NONE) {
+	if (take_old(p, b, step, &e) == -1) {
 		pair_free(p);
-		(void)run_refuse(r,
-		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
-					: REASON_UNAVAILABLE,
-		    "%s", e.text);
+		(void)run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 		return;
 	}
-	if (p->last) {
-		pair_free(p);
-		run_go(r);
-		return;
-	}
-	ask(p);
+	if (batch_ntuples(b, step) > 0)
+		ask_writer(p);
+	else
+		take_piece(p);
 }
 
 /* One text[] a key column; gives how many. */
@@ -241,6 +383,7 @@ run_pair(struct run *r)
 	r->pair = p;
 	p->ncols = r->relation->ncolumns;
 	p->values = mem_array(PAIR_ROWS * p->ncols, sizeof(*p->values));
+	p->before = mem_array(PAIR_ROWS * p->ncols, sizeof(*p->before));
 	ask(p);
 	return RUN_WAIT;
 }

@@ -305,11 +305,13 @@ capture_lookup_sql(const struct relation *r)
 		if (!r->columns[i].key)
 			continue;
 		n++;
-		text_addf(&t,
-		    "%spg_catalog.unnest($%d::pg_catalog.text[]::%s[])",
-		    n > 1 ? ", " : "", n, r->columns[i].type);
-		text_addf(&on, "%sairlock_s.%s = airlock_k.k%d",
-		    n > 1 ? " AND " : "", r->columns[i].quoted, n);
+		/* Each text becomes its type by itself: an array of arrays
+		 * would be flattened, and not every type has one of its own. */
+		text_addf(&t, "%spg_catalog.unnest($%d::pg_catalog.text[])",
+		    n > 1 ? ", " : "", n);
+		text_addf(&on, "%sairlock_s.%s = airlock_k.k%d::%s",
+		    n > 1 ? " AND " : "", r->columns[i].quoted, n,
+		    r->columns[i].type);
 	}
 	text_add(&t, ") AS airlock_k(");
 	for (int i = 1; i <= n; i++)

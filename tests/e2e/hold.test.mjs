@@ -125,6 +125,66 @@ test('ON CONFLICT of more rows than one question holds', async t => {
 	assert.equal(r.risk, 'high');
 });
 
+// type of the key: a value that is there, and one that is not
+const KEYS = {
+	'text[]': ['{a,NULL,"b,c"}', '{}'],
+	'int[][]': ['{{1,2},{3,4}}', '{{1,2},{3,5}}'],
+	'pair[]': ['{"(1,x)",NULL}', '{}'],
+	pair: ['(1,"a,b ""c""")', '(,)'],
+	bag: ['{1,2}', '{2}'],
+	positive: ['1', '2'],
+	int4range: ['[1,5)', 'empty'],
+	int4multirange: ['{[1,2),[5,7)}', '{}'],
+	mood: ['so so', 'sad'],
+	jsonb: ['{"a": [1, null]}', '[]'],
+	citext: ['Abc', 'b'],
+	numeric: ['1.50', '2'],
+	float8: ['0.1', '-0'],
+	bytea: ['\\x00ff', '\\x'],
+	'char(5)': ['ab', 'b'],
+	timestamptz: ['2024-01-01 00:00:00+00', 'infinity'],
+	interval: ['1 mon', '-1 day'],
+	inet: ['10.0.0.0/8', '::1'],
+	uuid: ['a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'b0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'],
+	varbit: ['0101', ''],
+	money: ['$12.34', '-$1.00'],
+	name: ['n', ''],
+	tsvector: ['\'fat\':2', ''],
+	hstore: ['"a"=>"1"', ''],
+};
+
+test('ON CONFLICT on a key of any type', async t => {
+	const w = await world(t, { setup: `CREATE EXTENSION citext; CREATE EXTENSION hstore; CREATE TYPE mood AS ENUM ('sad', 'so so');
+		CREATE DOMAIN positive AS int CHECK (VALUE > 0); CREATE TYPE pair AS (i int, t text); CREATE DOMAIN bag AS int[];
+		${Object.keys(KEYS).map((type, i) => `CREATE TABLE k${i} (k ${type}, n int, v text, PRIMARY KEY (n, k));`).join('\n')}` });
+	for (const [i, [type, [old, fresh]]] of Object.entries(KEYS).entries()) {
+		await w.sql(`INSERT INTO k${i} VALUES ('${old.replaceAll('\'', '\'\'')}', 1, 'old'), ('${old.replaceAll('\'', '\'\'')}', 2, 'other')`);
+		const answer = await w.agent.execute(`INSERT INTO k${i} VALUES ($1, 1, 'new'), ($2, 1, 'new') ON CONFLICT (n, k) DO UPDATE SET v = excluded.v`, { params: [old, fresh] });
+		assert.equal(answer.json?.complete, true, `${type}: ${answer.text}`);
+		assert.deepEqual(counts(answer.json.tables[0]), [1, 1, 0, 0], type);
+		const { rows } = await w.operator.show(answer.json.change_id);
+		const row = rows.find(r => r.op === 'update');
+		assert.deepEqual([row.before.v, row.after.v, row.before.k.trim()], ['old', 'new', old], type);
+		await w.operator.rollback(answer.json.change_id);
+	}
+	assert.doesNotMatch(w.daemon.log.text(), /could not read the rows/);
+});
+
+test('ON CONFLICT on a row that another session deletes before the observer looks', async t => {
+	const w = await world(t, { setup: `${SHOP} CREATE TABLE u (id int PRIMARY KEY, v text); INSERT INTO u VALUES (1, 'old'), (2, 'old'), (3, 'old');` });
+	const first = await w.agent.execute('UPDATE t SET a = 0 WHERE id = 1');
+	const id = first.json.change_id;
+	await w.sql('DELETE FROM u WHERE id = 1; UPDATE u SET id = 30 WHERE id = 3');
+	const more = await w.agent.execute(
+		'INSERT INTO u VALUES (1, \'new\'), (2, \'new\'), (3, \'new\') ON CONFLICT (id) DO UPDATE SET v = excluded.v', { change_id: id });
+	assert.equal(more.json?.complete, true, more.text);
+	const { rows } = await w.operator.show(id);
+	assert.deepEqual(rows.filter(r => r.table === 'public.u').map(r => [r.op, r.key.id]).sort(),
+		[['insert', '1'], ['insert', '3'], ['update', '2']]);
+	await w.operator.commit(id);
+	assert.equal(await w.sql('SELECT string_agg(id || v, \',\' ORDER BY id) FROM u'), '1new,2new,3new,30old');
+});
+
 test('ON CONFLICT whose pairing by key is not certain is searched for', async t => {
 	const w = await world(t, { setup: `${SHOP} CREATE TABLE n(a int UNIQUE, b int); INSERT INTO n VALUES (1, 1);` });
 	const moved = await w.agent.execute('INSERT INTO t VALUES (1, 1, \'\') ON CONFLICT (id) DO UPDATE SET id = 99');

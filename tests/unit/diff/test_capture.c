@@ -176,8 +176,8 @@ arrays_for_the_observer(void **state UNUSED)
 	assert_string_equal(sql,
 	    "SELECT airlock_s.tableoid, airlock_s.ctid, airlock_s.id, "
 	    "airlock_s.\"a\"\"b\" FROM ONLY public.t AS airlock_s JOIN ROWS "
-	    "FROM (pg_catalog.unnest($1::pg_catalog.text[]::integer[])) AS "
-	    "airlock_k(k1) ON airlock_s.id = airlock_k.k1");
+	    "FROM (pg_catalog.unnest($1::pg_catalog.text[])) AS "
+	    "airlock_k(k1) ON airlock_s.id = airlock_k.k1::integer");
 	free(sql);
 	r.kind = 'p'; /* has no rows but its leaves' */
 	sql = capture_lookup_sql(&r);
