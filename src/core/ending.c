@@ -170,6 +170,7 @@ run_record_refusal(struct run *r)
 	if (r->change != NULL)
 		json_object_set_new(rec, "change", json_string(r->change->id));
 	(void)gate_record(r->gate, rec, true);
+	gate_refused(r->gate, r->agent, r->reply.code);
 }
 
 /* A statement that ran and is refused afterwards has an id that the agent can

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -86,7 +87,7 @@ connect_all(struct gate *g)
 			? o->reader_dsn
 			: first(o->writer_dsn, d->reader_dsn, writer),
 		    path);
-		g->agents[i] = (struct agent){ o, 0, l };
+		g->agents[i] = (struct agent){ .o = o, .links = l };
 	}
 	g->observer =
 	    login(g, first(d->observer_dsn, d->writer_dsn, d->writer_dsn),
@@ -264,8 +265,10 @@ gate_free(struct gate *g)
 		free(g->logins[i]);
 	}
 	free(g->logins);
-	for (size_t i = 0; i < g->nagents; i++)
+	for (size_t i = 0; i < g->nagents; i++) {
 		free(g->agents[i].links);
+		cooloff_release(&g->agents[i].cooloff);
+	}
 	free(g->agents);
 	parser_free(g->parser);
 	guard_free(g->guard);
@@ -316,6 +319,37 @@ struct journal *
 gate_journal(struct gate *g)
 {
 	return g->journal;
+}
+
+bool
+gate_cools_off(const struct agent *a, struct reply *reply)
+{
+	int64_t left = cooloff_left(&a->cooloff, clock_boot_ms());
+
+	if (left > 0)
+		reply_reason(reply, REASON_COOL_OFF,
+		    "%s: for another %" PRId64 " s",
+		    reasons[REASON_COOL_OFF].meaning, (left + 999) / 1000);
+	return left > 0;
+}
+
+void
+gate_refused(struct gate *g, struct agent *a, const char *code)
+{
+	const struct limits *l = &g->o->limits;
+	const struct cooloff_rule rule = { (size_t)l->refusals_max,
+		l->refusals_window_ms, l->cool_off_ms };
+
+	if (!cooloff_count(&a->cooloff, &rule, code, clock_boot_ms()))
+		return;
+	log_warnx("agent %s: %d refusals within refusals_window; nothing more "
+		  "is run for it for cool_off",
+	    a->o->name, l->refusals_max);
+	(void)gate_record(g,
+	    json_pack("{s:s, s:s, s:i, s:I}", "kind", "cool_off", "agent",
+		a->o->name, "refusals", l->refusals_max, "ms",
+		(json_int_t)l->cool_off_ms),
+	    false);
 }
 
 bool

@@ -7,16 +7,19 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "core/cooloff.h"
 #include "core/options.h"
 #include "record/journal.h"
 
 struct gate;
+struct reply;
 struct change;
 
 /* An agent as configured; identity is the socket a call came by. */
 struct agent {
 	const struct agent_options *o;
-	int calls;   /* under way */
+	int calls; /* under way */
+	struct cooloff cooloff;
 	void *links; /* core/gate's own */
 };
 
@@ -41,6 +44,10 @@ const struct gate_options *gate_get_options(const struct gate *g);
 struct agent *gate_agent(struct gate *g, const char *name); /* or NULL */
 struct guard *gate_guard(struct gate *g);
 struct journal *gate_journal(struct gate *g);
+/* Tells in *reply, and gives true, where the agent has to wait. */
+bool gate_cools_off(const struct agent *a, struct reply *reply);
+/* A refusal was given: the agent may have to wait from now on. */
+void gate_refused(struct gate *g, struct agent *a, const char *code);
 /* Appends a record (takes); false, after a log line, where it could not. */
 bool gate_record(struct gate *g, json_t *rec, bool sync);
 

@@ -30,42 +30,55 @@ position_of(const struct facts_names *v, const char *name)
 	return -1;
 }
 
+/* The relation of "view public.v", if the text names it. */
+static long
+relation_position(const struct facts *f, const char *through)
+{
+	const char *dot = strrchr(through, '.');
+
+	return dot != NULL ? position_of(&f->reads, dot + 1) : -1;
+}
+
+/* Where it stands in the text: else what leads to it, else all of it. */
 static long
 place_of(const struct reach *r, const struct facts *f)
 {
-	long at;
+	long at = -1;
 
 	if (r->through != NULL)
-		return -1;
-	at = position_of(&f->functions, r->name);
-	return at != -1 ? at : position_of(&f->implied, r->name);
+		at = relation_position(f, r->through);
+	else if ((at = position_of(&f->functions, r->name)) == -1)
+		at = position_of(&f->implied, r->name);
+	return at != -1 ? at : f->position;
 }
 
 void
 judge_reached(const struct reach *r, const struct facts *f, struct verdict *v)
 {
 	const char *through = r->through != NULL ? r->through : "";
-	const char *calls = r->through != NULL ? " calls " : "";
+	const char *calls =
+	    r->through != NULL ? " calls " : "the statement would call ";
 
 	if (r->temporary != NULL)
 		verdict_add(v, REASON_NOT_UNDERSTOOD,
 		    position_of(&f->reads, r->temporary),
-		    "%.64s is a temporary table, which no statement of an "
-		    "agent may use",
+		    "the statement would use %.64s, which is a temporary "
+		    "table: nothing that an agent may send makes one",
 		    r->temporary);
 	if (r->function == NULL)
 		return;
 	if (r->outside)
 		verdict_add(v, REASON_FUNCTION_OUTSIDE, place_of(r, f),
-		    "%.120s%s%.160s, which acts outside the transaction, runs "
-		    "text as SQL or only waits",
+		    "%s%.120s%s%.160s, which acts outside the transaction, "
+		    "runs text as SQL or only waits",
+		    r->through != NULL ? "the statement would do so too: " : "",
 		    through, calls, r->function);
 	else
 		verdict_add(v, REASON_FUNCTION_UNKNOWN, place_of(r, f),
-		    "%.120s%s%.160s is VOLATILE: it may write, and db_query "
-		    "only reads",
-		    through, r->through != NULL ? " calls a function: " : "",
-		    r->function);
+		    "%s%.120s%s%.160s, which is VOLATILE: it may write, and "
+		    "db_query only reads",
+		    r->through != NULL ? "the statement would do so too: " : "",
+		    through, calls, r->function);
 }
 
 void

@@ -40,5 +40,8 @@ limits_init(struct limits *l)
 		.fold_rows_max = 200000,
 		.count_rows_max = 10000,
 		.statement_bytes_max = 64 * KIB,
+		.refusals_max = 60,
+		.refusals_window_ms = INT64_C(60) * 1000,
+		.cool_off_ms = INT64_C(30) * 1000,
 	};
 }

@@ -61,6 +61,10 @@ struct limits {
 	uint64_t fold_rows_max;  /* 200000 */
 	int64_t count_rows_max;  /* 10000 */
 	size_t statement_bytes_max; /* 65536 */
+	/* an agent that keeps being refused, see core/cooloff.h */
+	int refusals_max;           /* 60, 0: never */
+	int64_t refusals_window_ms; /* 60000 */
+	int64_t cool_off_ms;        /* 30000 */
 };
 
 struct gate_options {

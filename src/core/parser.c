@@ -107,14 +107,15 @@ tell(struct parser_call *c)
 
 /* The answer is told from the loop, never from inside the asking call. */
 static void
-settle(struct parser_call *c, enum parser_status status, const char *text)
+settle(struct parser_call *c, enum parser_status status, const char *text,
+    long byte)
 {
 	struct err ignored = ERR_INIT;
 	struct parser *p = c->parser;
 
 	c->place = CALL_SETTLED;
 	c->answer.status = status;
-	c->answer.byte = -1;
+	c->answer.byte = byte;
 	if (text_copy(c->answer.text, sizeof(c->answer.text), text, &ignored) ==
 	    -1)
 		c->answer.text[0] = '\0';
@@ -206,7 +207,7 @@ refuse_all(struct parser *p)
 	while ((q = TAILQ_FIRST(&p->queues)) != NULL) {
 		c = TAILQ_FIRST(&q->calls);
 		unqueue(p, c);
-		settle(c, PARSER_UNAVAILABLE, "no parser can be started");
+		settle(c, PARSER_UNAVAILABLE, "no parser can be started", -1);
 	}
 }
 
@@ -245,7 +246,7 @@ lose_child(struct parser *p, const char *why)
 	if (c != NULL && c->done == NULL)
 		call_free(c);
 	else if (c != NULL)
-		settle(c, PARSER_TOO_COMPLEX, why);
+		settle(c, PARSER_TOO_COMPLEX, why, -1);
 	if (!never_was) {
 		start(p);
 		return;
@@ -456,17 +457,18 @@ ask(struct parser *p, const char *agent, const char *sql, size_t len,
 	struct parser_call *c = mem_new(sizeof(*c));
 	enum screen verdict;
 	char why[128];
+	long at;
 
 	c->parser = p;
 	c->done = done;
 	c->arg = arg;
-	verdict = screen_text(sql, len, &limits, why, sizeof(why));
+	verdict = screen_text(sql, len, &limits, why, sizeof(why), &at);
 	if (verdict != SCREEN_FINE) {
-		settle(c, screened[verdict], why);
+		settle(c, screened[verdict], why, at);
 		return c;
 	}
 	if (p->state == CHILD_NONE) {
-		settle(c, PARSER_UNAVAILABLE, "no parser can be started");
+		settle(c, PARSER_UNAVAILABLE, "no parser can be started", -1);
 		return c;
 	}
 	c->sql = mem_strndup(sql, len);
@@ -480,7 +482,8 @@ ask(struct parser *p, const char *agent, const char *sql, size_t len,
 	}
 	c->queue = queue_of(p, agent);
 	if (c->queue->n >= p->o.queue_max) {
-		settle(c, PARSER_BUSY, "too many statements wait to be parsed");
+		settle(c, PARSER_BUSY, "too many statements wait to be parsed",
+		    -1);
 		return c;
 	}
 	c->place = CALL_QUEUED;

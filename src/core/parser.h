@@ -42,7 +42,7 @@ enum parser_status {
 struct parser_answer {
 	enum parser_status status;
 	char text[512];  /* what was wrong, fit for the agent */
-	long byte;       /* PARSER_SYNTAX: where, -1 unknown */
+	long byte;       /* where in the text, -1 unknown */
 	const char *sql; /* what was parsed, and alone is to be run: the text
 	                    with spaces for its comments; lent for the call */
 	/* On OK, of facts or rewrite calls; lent for the call.  Whoever wants

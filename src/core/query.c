@@ -194,7 +194,7 @@ begin(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct query *q = arg;
 
-	if (q->reply.text.len > 0) {
+	if (q->reply.text.len > 0 || gate_cools_off(q->agent, &q->reply)) {
 		query_refuse(q);
 		return;
 	}

@@ -71,6 +71,7 @@ query_refuse(struct query *q)
 		    json_string(text_str(&reply.text)));
 		(void)gate_record(q->gate, rec, true);
 	}
+	gate_refused(q->gate, q->agent, reply.code);
 	query_leave_change(q);
 	query_free(q);
 	if (done != NULL)

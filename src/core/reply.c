@@ -89,7 +89,7 @@ reply_reason(struct reply *r, enum reason reason, const char *fmt, ...)
 
 static const enum reason parser_reason[PARSER_NSTATUS] = {
 	[PARSER_OK] = REASON_UNAVAILABLE,
-	[PARSER_SYNTAX] = REASON_SYNTAX,
+	[PARSER_SYNTAX] = REASON_UNAVAILABLE, /* not a refusal, see below */
 	[PARSER_TOO_LARGE] = REASON_STATEMENT_TOO_LARGE,
 	[PARSER_TOO_COMPLEX] = REASON_STATEMENT_TOO_COMPLEX,
 	[PARSER_NOT_UTF8] = REASON_INVALID_ENCODING,
@@ -103,16 +103,21 @@ static const enum reason parser_reason[PARSER_NSTATUS] = {
 void
 reply_parser(struct reply *r, const struct parser_answer *a, const char *sql)
 {
+	enum reason reason = parser_reason[a->status];
+	const char *what = *a->text != '\0' ? a->text : reasons[reason].meaning;
+
 	if (a->status == PARSER_SYNTAX) {
 		begin(r, "ERROR", "42601");
 		text_quote(&r->text, a->text, strlen(a->text));
 		place(r, sql, a->byte);
-		advise(r, REASON_SYNTAX);
+		text_add(&r->text,
+		    ". Correct the statement at the place given");
 		return;
 	}
-	reply_reason(r, parser_reason[a->status], "%s",
-	    *a->text != '\0' ? a->text
-			     : reasons[parser_reason[a->status]].meaning);
+	begin(r, "REFUSED", reasons[reason].code);
+	text_quote(&r->text, what, strlen(what));
+	place(r, sql, a->byte);
+	advise(r, reason);
 }
 
 /* The server counts characters of what was sent, from 1. */

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 
 static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify,
-    release_it, learn_types, seal, record_it;
+    weigh, release_it, learn_types, seal, record_it;
 
 /* The way of one write; each either goes on at once or waits to be told. */
 static run_step *const steps[] = {
@@ -21,6 +21,7 @@ static run_step *const steps[] = {
 	know_catalogs,     /* the first write after the start waits for them */
 	run_execute,       /* begin, statement, counters: one round trip */
 	verify,            /* the target is still what it was taken for */
+	weigh,             /* the condition, by that definition */
 	run_consult_again, /* and so is all that it ran */
 	run_pair,          /* before-images for ON CONFLICT */
 	run_prove,         /* counters against images */
@@ -321,6 +322,27 @@ verify(struct run *r)
 	return RUN_WAIT;
 }
 
+static bool
+is_not_null(const void *arg, const char *column)
+{
+	const struct relation *rel = arg;
+
+	for (size_t i = 0; i < rel->ncolumns; i++)
+		if (strcmp(rel->columns[i].name, column) == 0)
+			return rel->columns[i].not_null;
+	return false;
+}
+
+/* Not before it is known that the definition is what it was taken for. */
+static enum run_next
+weigh(struct run *r)
+{
+	if (r->relation != NULL)
+		verdict_not_null(&r->facts, is_not_null, r->relation,
+		    &r->asked);
+	return RUN_GO;
+}
+
 static void
 released(void *arg, struct link *l UNUSED, struct batch *b)
 {
@@ -473,7 +495,7 @@ start(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct run *r = arg;
 
-	if (r->reply.text.len > 0) {
+	if (r->reply.text.len > 0 || gate_cools_off(r->agent, &r->reply)) {
 		run_record_refusal(r);
 		run_answer(r);
 		return;

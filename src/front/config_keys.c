@@ -69,6 +69,13 @@ const struct config_key config_keys[] = {
 	    "reads that run at once")
 	K("agent_calls_max", type_int, L(agent_calls_max), "32", 1, 10000, true,
 	    "calls of one agent that wait for their answer at once")
+	/* an agent that keeps being refused */
+	K("refusals_max", type_int, L(refusals_max), "60", 0, 100000, true,
+	    "refusals within refusals_window that make an agent wait; 0 for never")
+	K("refusals_window", type_duration64, L(refusals_window_ms), "1m", SECOND, DAY, true,
+	    "how far back refusals count")
+	K("cool_off", type_duration64, L(cool_off_ms), "30s", SECOND, DAY, true,
+	    "how long such an agent waits")
 	/* how much of an answer */
 	K("result_bytes_max", type_size, L(result_bytes_max), "40000", KB, 16 * MB, true,
 	    "one tool result")

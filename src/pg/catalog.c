@@ -70,7 +70,7 @@ static const char columns_sql[] =
     " pg_catalog.format_type(a.atttypid, a.atttypmod),"
     " COALESCE(a.attnum = ANY ((SELECT k.key[0:k.n - 1] FROM k)"
     "  ::pg_catalog.int2[]), false),"
-    " a.attgenerated <> '' "
+    " a.attgenerated <> '', a.attnotnull "
     "FROM pg_catalog.pg_attribute a "
     "WHERE a.attrelid = pg_catalog.to_regclass($1) AND a.attnum > 0"
     " AND NOT a.attisdropped ORDER BY a.attnum";
@@ -223,11 +223,14 @@ read_relation(const struct batch *b, const char *key)
 	for (size_t i = 0; i < r->ncolumns; i++) {
 		const char *key_cell = batch_cell(b, 1, (int)i, 3);
 		const char *gen_cell = batch_cell(b, 1, (int)i, 4);
+		const char *null_cell = batch_cell(b, 1, (int)i, 5);
 
 		r->columns[i].name = copy(b, 1, (int)i, 0);
 		r->columns[i].quoted = copy(b, 1, (int)i, 1);
 		r->columns[i].type = copy(b, 1, (int)i, 2);
 		r->columns[i].key = key_cell != NULL && key_cell[0] == 't';
+		r->columns[i].not_null =
+		    null_cell != NULL && null_cell[0] == 't';
 		r->columns[i].generated =
 		    gen_cell != NULL && gen_cell[0] == 't';
 	}

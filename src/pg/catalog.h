@@ -13,7 +13,7 @@ struct column {
 	char *name, *quoted;
 	char *type; /* format_type() */
 	bool key;
-	bool generated;
+	bool generated, not_null;
 };
 
 /* A table or view as the login of the pool sees it. */

@@ -19,7 +19,6 @@ extern const char *const severity_name[SEVERITY_N];
 	/* code, severity, what it means (for docs and the operator), what is accepted instead (for the agent that is refused), or what to look at (for the operator who decides) */ \
 	X(MULTIPLE_STATEMENTS, REFUSE, "the text holds more than one statement", "Send one statement a call.") \
 	X(NOTHING_TO_RUN, REFUSE, "the text holds no statement", "Send one SQL statement.") \
-	X(SYNTAX, REFUSE, "the statement does not parse", "Correct the statement at the position given.") \
 	X(STATEMENT_TOO_LARGE, REFUSE, "the statement is longer than statement_bytes_max", "Send a shorter statement; split a large INSERT into several calls with the same change_id.") \
 	X(STATEMENT_TOO_COMPLEX, REFUSE, "the statement is too deep or too costly to parse", "Send a simpler statement; use a list or a join instead of a long chain of operators.") \
 	X(INVALID_ENCODING, REFUSE, "the text is not valid UTF-8, or holds a NUL character", "Send text as UTF-8 without NUL.") \
@@ -45,6 +44,7 @@ extern const char *const severity_name[SEVERITY_N];
 	X(CHANGE_TOO_LARGE, REFUSE, "the change holds more rows than can be added to", "Start a new change.") \
 	X(TOO_MANY_CHANGES, REFUSE, "as many changes are held as the limits allow", "Wait for a decision with db_status, or take one back with db_withdraw.") \
 	X(TOO_MANY_CALLS, REFUSE, "too many calls of this agent are waiting", "Wait for answers before sending more.") \
+	X(COOL_OFF, REFUSE, "too many statements of this agent were refused in a short time, and nothing is run for it", "Wait as long as is said; db_schema, db_status and db_withdraw go on answering. Tell the user what was refused.") \
 	X(DIFF_TOO_LARGE, REFUSE, "the images of the changed rows exceed diff_bytes_max", "Change fewer rows at a time.") \
 	X(LOST, REFUSE, "the database ended the transaction or the link to it", "Nothing was applied. Look at db_status, then try again.") \
 	X(DATABASE_DOWN, REFUSE, "the database cannot be reached", "Airlock keeps trying; call db_status to see when it is back.") \

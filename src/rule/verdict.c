@@ -56,33 +56,57 @@ verdict_risk(const struct verdict *v)
 
 /* --- ask --------------------------------------------------------------- */
 
-/* What each kind of statement is refused as, in each tool; REASON_N: not
- * refused for its kind. */
+/* What each kind of statement is refused as, in each tool (REASON_N: not
+ * refused for its kind), and what it would do. */
 /* clang-format off */
-static const enum reason by_kind[STMT_NKINDS][2] = {
-	/*                    db_query                     db_execute */
-	[STMT_EMPTY]       = { REASON_NOTHING_TO_RUN,       REASON_NOTHING_TO_RUN },
-	[STMT_SELECT]      = { REASON_N,                    REASON_READ_IN_EXECUTE },
-	[STMT_INSERT]      = { REASON_WRITE_IN_QUERY,       REASON_N },
-	[STMT_UPDATE]      = { REASON_WRITE_IN_QUERY,       REASON_N },
-	[STMT_DELETE]      = { REASON_WRITE_IN_QUERY,       REASON_N },
-	[STMT_MERGE]       = { REASON_WRITE_IN_QUERY,       REASON_N },
-	[STMT_EXPLAIN]     = { REASON_N,                    REASON_READ_IN_EXECUTE },
-	[STMT_SHOW]        = { REASON_N,                    REASON_READ_IN_EXECUTE },
-	[STMT_COPY]        = { REASON_COPY,                 REASON_COPY },
-	[STMT_CALL]        = { REASON_PROCEDURAL,           REASON_PROCEDURAL },
-	[STMT_DO]          = { REASON_PROCEDURAL,           REASON_PROCEDURAL },
-	[STMT_TRANSACTION] = { REASON_TRANSACTION_CONTROL,  REASON_TRANSACTION_CONTROL },
-	[STMT_SESSION]     = { REASON_SESSION_CONTROL,      REASON_SESSION_CONTROL },
-	[STMT_LOCK]        = { REASON_LOCKING,              REASON_LOCKING },
-	[STMT_TRUNCATE]    = { REASON_SCHEMA_CHANGE,        REASON_SCHEMA_CHANGE },
-	[STMT_DDL]         = { REASON_SCHEMA_CHANGE,        REASON_SCHEMA_CHANGE },
-	[STMT_GRANT]       = { REASON_SYSTEM,               REASON_SYSTEM },
-	[STMT_SYSTEM]      = { REASON_SYSTEM,               REASON_SYSTEM },
-	[STMT_MAINTENANCE] = { REASON_MAINTENANCE,          REASON_MAINTENANCE },
-	[STMT_OTHER]       = { REASON_NOT_UNDERSTOOD,       REASON_NOT_UNDERSTOOD },
+static const struct {
+	enum reason query, execute;
+	const char *would;
+} by_kind[STMT_NKINDS] = {
+	[STMT_EMPTY]       = { REASON_NOTHING_TO_RUN, REASON_NOTHING_TO_RUN,
+	    "do nothing: there is no statement in the text" },
+	[STMT_SELECT]      = { REASON_N, REASON_READ_IN_EXECUTE,
+	    "only read, and db_execute is for writes" },
+	[STMT_INSERT]      = { REASON_WRITE_IN_QUERY, REASON_N, "write" },
+	[STMT_UPDATE]      = { REASON_WRITE_IN_QUERY, REASON_N, "write" },
+	[STMT_DELETE]      = { REASON_WRITE_IN_QUERY, REASON_N, "write" },
+	[STMT_MERGE]       = { REASON_WRITE_IN_QUERY, REASON_N, "write" },
+	[STMT_EXPLAIN]     = { REASON_N, REASON_READ_IN_EXECUTE,
+	    "only show a plan, and db_execute is for writes" },
+	[STMT_SHOW]        = { REASON_N, REASON_READ_IN_EXECUTE,
+	    "only show a setting, and db_execute is for writes" },
+	[STMT_COPY]        = { REASON_COPY, REASON_COPY,
+	    "move rows by a file, a program or the connection itself" },
+	[STMT_CALL]        = { REASON_PROCEDURAL, REASON_PROCEDURAL,
+	    "run code that cannot be read from the statement" },
+	[STMT_DO]          = { REASON_PROCEDURAL, REASON_PROCEDURAL,
+	    "run code that cannot be read from the statement" },
+	[STMT_TRANSACTION] = { REASON_TRANSACTION_CONTROL, REASON_TRANSACTION_CONTROL,
+	    "begin, end or divide a transaction that is not the agent's" },
+	[STMT_SESSION]     = { REASON_SESSION_CONTROL, REASON_SESSION_CONTROL,
+	    "change or use the state of a session that is not the agent's" },
+	[STMT_LOCK]        = { REASON_LOCKING, REASON_LOCKING,
+	    "lock a table for other sessions" },
+	[STMT_TRUNCATE]    = { REASON_SCHEMA_CHANGE, REASON_SCHEMA_CHANGE,
+	    "empty a table at once, which no list of rows would show" },
+	[STMT_DDL]         = { REASON_SCHEMA_CHANGE, REASON_SCHEMA_CHANGE,
+	    "change the schema" },
+	[STMT_GRANT]       = { REASON_SYSTEM, REASON_SYSTEM,
+	    "change who may do what" },
+	[STMT_SYSTEM]      = { REASON_SYSTEM, REASON_SYSTEM,
+	    "change the server, its roles or its databases" },
+	[STMT_MAINTENANCE] = { REASON_MAINTENANCE, REASON_MAINTENANCE,
+	    "run where no transaction could take it back" },
+	[STMT_OTHER]       = { REASON_NOT_UNDERSTOOD, REASON_NOT_UNDERSTOOD,
+	    "do what cannot be told: its kind is not understood" },
 };
 /* clang-format on */
+
+static enum reason
+reason_of(enum stmt_kind kind, enum verdict_tool tool)
+{
+	return tool == TOOL_QUERY ? by_kind[kind].query : by_kind[kind].execute;
+}
 
 static bool
 is_write(enum stmt_kind k)
@@ -91,21 +115,25 @@ is_write(enum stmt_kind k)
 	       k == STMT_MERGE;
 }
 
+/* A SELECT with a write in a CTE is a write whatever its own kind; what is
+ * written is told by ask_writes. */
 static void
 ask_kind(enum verdict_tool tool, const struct facts *f, struct verdict *v)
 {
-	enum reason r = by_kind[f->kind][tool];
+	enum reason r = reason_of(f->kind, tool);
+	const char *tag =
+	    f->tag != NULL && *f->tag != '\0' ? f->tag : "the text";
 
 	if (f->statements > 1)
 		verdict_add(v, REASON_MULTIPLE_STATEMENTS, f->second_position,
-		    "the text holds %zu statements; one is sent at a time",
+		    "the text would run %zu statements; one is sent at a time",
 		    f->statements);
-	/* A SELECT with a write in a CTE is a write whatever its own kind. */
-	if (r == REASON_READ_IN_EXECUTE && f->writes.n > 0 && !f->explain)
-		r = REASON_N;
+	if ((r == REASON_READ_IN_EXECUTE && f->writes.n > 0 && !f->explain) ||
+	    r == REASON_WRITE_IN_QUERY)
+		return;
 	if (r != REASON_N)
-		verdict_add(v, r, -1, "%s: %s", f->tag != NULL ? f->tag : "",
-		    reasons[r].meaning);
+		verdict_add(v, r, f->position, "%.64s would %s", tag,
+		    by_kind[f->kind].would);
 }
 
 static void
@@ -115,12 +143,13 @@ ask_explain(enum verdict_tool tool, const struct facts *f, struct verdict *v)
 
 	if (!f->explain)
 		return;
-	r = by_kind[f->explain_kind][TOOL_QUERY];
-	if (is_write(f->explain_kind) && !f->explain_analyze)
-		r = REASON_N; /* planned, not run */
+	r = by_kind[f->explain_kind].query;
+	if (is_write(f->explain_kind))
+		r = REASON_N; /* planned, or told by ask_writes */
 	if (tool == TOOL_QUERY && r != REASON_N)
-		verdict_add(v, r, -1, "EXPLAIN of %s: %s",
-		    stmt_kind_name[f->explain_kind], reasons[r].meaning);
+		verdict_add(v, r, f->position, "%s, if run, would %s",
+		    stmt_kind_name[f->explain_kind],
+		    by_kind[f->explain_kind].would);
 }
 
 static void
@@ -130,11 +159,12 @@ ask_writes(enum verdict_tool tool, const struct facts *f, struct verdict *v)
 
 	if (tool == TOOL_QUERY && f->writes.n > 0 && !only_planned)
 		verdict_add(v, REASON_WRITE_IN_QUERY, f->writes.v[0].position,
-		    "the statement would write to %s, and db_query only reads",
+		    "the statement would write to %.64s, and db_query only "
+		    "reads",
 		    f->writes.v[0].name);
 	if (f->into)
-		verdict_add(v, REASON_SCHEMA_CHANGE, -1,
-		    "SELECT INTO would create a table");
+		verdict_add(v, REASON_SCHEMA_CHANGE, f->into_position,
+		    "the statement would create a table of its result");
 	if (tool == TOOL_QUERY && f->locking)
 		verdict_add(v, REASON_LOCKING, f->locking_position,
 		    "the locking clause would lock rows for other sessions");
@@ -148,14 +178,40 @@ ask_functions(const struct facts *f, struct verdict *v)
 
 		if (function_reaches_out(fn->name))
 			verdict_add(v, REASON_FUNCTION_OUTSIDE, fn->position,
-			    "%.64s() acts outside the transaction, runs text as "
-			    "SQL or only waits; no agent may call it",
+			    "the statement would call %.64s(), which acts "
+			    "outside the transaction, runs text as SQL or only "
+			    "waits",
 			    fn->name);
 	}
 	if (f->opaque)
 		verdict_add(v, REASON_NOT_UNDERSTOOD, -1,
-		    "the statement holds a part that is not understood (%.64s)",
+		    "the statement would do what cannot be told: a part of it "
+		    "is not understood (%.64s)",
 		    f->opaque_node != NULL ? f->opaque_node : "");
+}
+
+static const struct {
+	char op;
+	enum reason r;
+	const char *why;
+} careless[] = {
+	{ 'n', REASON_NO_WHERE, "it has no condition" },
+	{ 'v', REASON_VACUOUS_WHERE, "the condition is true for every row" },
+	{ 'g', REASON_WHERE_IGNORES_TARGET,
+	    "the condition never mentions the table" },
+};
+
+static void
+ask_nested(const struct facts *f, struct verdict *v)
+{
+	for (size_t i = 0; i < f->careless.n; i++)
+		for (size_t k = 0; k < sizeof(careless) / sizeof(careless[0]);
+		     k++)
+			if (careless[k].op == f->careless.v[i].op)
+				verdict_add(v, careless[k].r,
+				    f->careless.v[i].position,
+				    "a write of every row of %.64s: %s",
+				    f->careless.v[i].name, careless[k].why);
 }
 
 /* Conditions that select nothing make a write of the whole table; the diff
@@ -188,8 +244,33 @@ verdict_ask(enum verdict_tool tool, const struct facts *f, struct verdict *v)
 	ask_explain(tool, f, v);
 	ask_writes(tool, f, v);
 	ask_functions(f, v);
-	if (tool == TOOL_EXECUTE)
+	if (tool == TOOL_EXECUTE) {
 		ask_where(f, v);
+		ask_nested(f, v);
+	}
+	for (size_t i = 0; i < v->n; i++)
+		if (v->v[i].position == -1)
+			v->v[i].position = f->position;
+}
+
+void
+verdict_not_null(const struct facts *f, verdict_column *is_not_null,
+    const void *arg, struct verdict *v)
+{
+	bool any = false, all = f->not_null_all.n > 0;
+
+	if (f->kind != STMT_UPDATE && f->kind != STMT_DELETE)
+		return;
+	for (size_t i = 0; i < f->not_null_any.n; i++)
+		any = any || is_not_null(arg, f->not_null_any.v[i]);
+	for (size_t i = 0; i < f->not_null_all.n; i++)
+		all = all && is_not_null(arg, f->not_null_all.v[i]);
+	if (any || all)
+		verdict_add(v, REASON_VACUOUS_WHERE, f->target_position,
+		    "%s of %.64s: the condition is true for every row, since "
+		    "%.64s is never NULL",
+		    f->tag, f->writes.n > 0 ? f->writes.v[0].name : "",
+		    f->not_null_all.v[0]);
 }
 
 /* --- effect ------------------------------------------------------------- */

@@ -37,6 +37,12 @@ enum verdict_tool { TOOL_QUERY, TOOL_EXECUTE };
 void verdict_ask(enum verdict_tool tool, const struct facts *f,
     struct verdict *v);
 
+/* Adds VACUOUS_WHERE where the condition only asks what the table's definition
+ * answers already. */
+typedef bool verdict_column(const void *arg, const char *column);
+void verdict_not_null(const struct facts *f, verdict_column *is_not_null,
+    const void *arg, struct verdict *v);
+
 /* After it ran: from what was measured. */
 struct effect_table {
 	const char *table;

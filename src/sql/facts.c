@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "sql/classify.h"
 #include "sql/mention.h"
+#include "sql/nulls.h"
 #include "sql/parse.h"
+#include "sql/splice.h"
 #include "sql/tree.h"
 #include "sql/walk.h"
 #include "sql/where.h"
@@ -111,15 +113,20 @@ describe_set(const struct target *t, struct facts *f)
 	}
 }
 
+static struct mention_target
+mentioned(const PgQuery__RangeVar *r)
+{
+	return (struct mention_target){
+		.schema = *r->schemaname != '\0' ? r->schemaname : NULL,
+		.name = r->alias != NULL ? r->alias->aliasname : r->relname,
+		.is_alias = r->alias != NULL,
+	};
+}
+
 static void
 describe_where(const struct target *t, struct facts *f)
 {
-	const PgQuery__RangeVar *r = t->relation;
-	struct mention_target m = {
-		.schema = *r->schemaname != '\0' ? r->schemaname : NULL,
-		.name = f->target_ref,
-		.is_alias = f->target_has_alias,
-	};
+	struct mention_target m = mentioned(t->relation);
 
 	f->has_where = t->where != NULL;
 	if (t->where == NULL)
@@ -131,6 +138,54 @@ describe_where(const struct target *t, struct facts *f)
 	tree_forget_locations(&t->where->base);
 	f->where_vacuous = where_is_vacuous(t->where);
 	f->where_ignores_target = !mention_possible(t->where, &m);
+	nulls_read(t->where, m.name, f);
+}
+
+/* What a write in a CTE chooses no rows by; '\0' where it does choose. */
+static char
+carelessness(const struct target *t)
+{
+	struct mention_target m = mentioned(t->relation);
+
+	if (t->where == NULL)
+		return 'n';
+	if (tree_as(t->where, &pg_query__current_of_expr__descriptor) != NULL)
+		return '\0';
+	tree_forget_locations(&t->where->base);
+	if (where_is_vacuous(t->where))
+		return 'v';
+	return mention_possible(t->where, &m) ? '\0' : 'g';
+}
+
+/* PostgreSQL takes them at the top of a statement alone. */
+static void
+describe_nested(const ProtobufCMessage *m, struct facts *f)
+{
+	const PgQuery__WithClause *w =
+	    m != NULL ? (const void *)tree_message(m, "with_clause") : NULL;
+
+	for (size_t i = 0; w != NULL && i < w->n_ctes; i++) {
+		const PgQuery__CommonTableExpr *c = tree_as(w->ctes[i],
+		    &pg_query__common_table_expr__descriptor);
+		const ProtobufCMessage *q =
+		    c != NULL ? tree_inner(c->ctequery) : NULL;
+		struct target t = { 0 };
+		struct facts ignored = { 0 };
+		struct facts_name n = { .nested = true, .nargs = -1 };
+
+		read_target(q, &t, &ignored);
+		if (q == NULL || t.relation == NULL ||
+		    (q->descriptor != &pg_query__update_stmt__descriptor &&
+			q->descriptor != &pg_query__delete_stmt__descriptor) ||
+		    (n.op = carelessness(&t)) == '\0')
+			continue;
+		n.schema = *t.relation->schemaname != '\0'
+		               ? t.relation->schemaname
+		               : NULL;
+		n.name = t.relation->relname;
+		n.position = t.relation->location;
+		facts_add_name(&f->careless, &n);
+	}
 }
 
 static void
@@ -190,24 +245,48 @@ explain(const PgQuery__ExplainStmt *x, struct facts *f)
 	return m;
 }
 
-/* Where the second statement begins, white space aside. */
+/* Where a statement of the text begins, white space aside; -1 where there is
+ * none. */
 static long
-second(const struct parse *p)
+beginning(const struct parse *p, size_t i)
 {
 	long at;
 
-	if (p->tree->n_stmts < 2)
+	if (i >= p->tree->n_stmts)
 		return -1;
-	at = p->tree->stmts[1]->stmt_location;
+	at = p->tree->stmts[i]->stmt_location;
 	if (at < 0 || (size_t)at > p->len)
 		return -1;
-	return at + (long)strspn(p->sql + at, " \t\n\r\f\v");
+	return at + (long)strspn(p->sql + at, "; \t\n\r\f\v");
+}
+
+/* The tree does not tell where a locking clause is; the words do. */
+static void
+find_locking(const struct parse *p, struct facts *f)
+{
+	struct splice_tokens t = { 0 };
+	struct err ignored = ERR_INIT;
+
+	if (!f->locking || splice_scan(p->sql, &t, &ignored) == -1)
+		return;
+	for (size_t i = 0; i + 1 < t.n && f->locking_position == -1; i++) {
+		PgQuery__Token next = t.v[i + 1].what;
+
+		if (t.v[i].what == PG_QUERY__TOKEN__FOR &&
+		    (next == PG_QUERY__TOKEN__UPDATE ||
+			next == PG_QUERY__TOKEN__SHARE ||
+			next == PG_QUERY__TOKEN__NO ||
+			next == PG_QUERY__TOKEN__KEY))
+			f->locking_position = t.v[i].start;
+	}
+	splice_release(&t);
 }
 
 static int
 read_statement(const ProtobufCMessage *m, struct facts *f, struct err *e)
 {
 	struct target t = { 0 };
+	const ProtobufCMessage *own;
 
 	f->kind = classify(m, &f->tag);
 	f->node = mem_strdup(m != NULL ? m->descriptor->short_name : "");
@@ -216,14 +295,13 @@ read_statement(const ProtobufCMessage *m, struct facts *f, struct err *e)
 		f->opaque_node = mem_strdup("statement");
 		return 0;
 	}
-	if (f->kind == STMT_EXPLAIN)
-		read_target(explain((const void *)m, f), &t, f);
-	else
-		read_target(m, &t, f);
+	own = f->kind == STMT_EXPLAIN ? explain((const void *)m, f) : m;
+	read_target(own, &t, f);
 	if (walk_statement(m, t.stmt, f, e) == -1)
 		return -1;
 	if (t.relation != NULL)
 		describe_target(&t, f);
+	describe_nested(own, f);
 	return 0;
 }
 
@@ -234,8 +312,9 @@ facts_read(const struct parse *p, struct facts *f, struct err *e)
 
 	memset(f, 0, sizeof(*f));
 	f->statements = tree->n_stmts;
-	f->second_position = second(p);
-	f->locking_position = -1;
+	f->position = beginning(p, 0);
+	f->second_position = beginning(p, 1);
+	f->locking_position = f->into_position = -1;
 	f->target_position = -1;
 	f->kind = f->explain_kind = STMT_EMPTY;
 	if (tree->n_stmts == 0) {
@@ -247,7 +326,28 @@ facts_read(const struct parse *p, struct facts *f, struct err *e)
 		facts_release(f);
 		return -1;
 	}
+	find_locking(p, f);
 	return 0;
+}
+
+void
+facts_add_name(struct facts_names *v, const struct facts_name *n)
+{
+	struct facts_name *to;
+
+	v->v = mem_grow(v->v, v->n + 1, sizeof(*v->v));
+	to = &v->v[v->n++];
+	*to = *n;
+	to->schema = n->schema != NULL ? mem_strdup(n->schema) : NULL;
+	to->name = mem_strdup(n->name);
+}
+
+static void
+texts_release(struct facts_texts *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		free(v->v[i]);
+	free(v->v);
 }
 
 void
@@ -268,6 +368,9 @@ facts_release(struct facts *f)
 	facts_forget(&f->writes);
 	facts_forget(&f->functions);
 	facts_forget(&f->implied);
+	facts_forget(&f->careless);
+	texts_release(&f->not_null_any);
+	texts_release(&f->not_null_all);
 	for (size_t i = 0; i < f->nset_columns; i++)
 		free(f->set_columns[i]);
 	free(f->set_columns);

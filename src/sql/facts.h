@@ -65,8 +65,14 @@ struct facts_names {
 	size_t n;
 };
 
+struct facts_texts {
+	char **v;
+	size_t n;
+};
+
 struct facts {
 	enum stmt_kind kind;
+	long position;        /* where the statement begins */
 	char *tag;            /* "DROP TABLE", "SELECT", for people */
 	char *node;           /* protobuf name of the statement node */
 	size_t statements;    /* in the text; only the first is described */
@@ -76,12 +82,17 @@ struct facts {
 	enum stmt_kind explain_kind; /* what is explained */
 	struct facts_names reads;  /* CTE names left out, scoping done right */
 	struct facts_names writes; /* own target first */
+	struct facts_names careless;  /* UPDATEs and DELETEs in CTEs that choose
+	                                 no rows; op is 'n' without a condition,
+	                                 'v' with a vacuous one, 'g' with one
+	                                 that never mentions the target */
 	struct facts_names functions; /* wherever they stand */
 	struct facts_names implied;   /* see facts_name.op */
 	bool locking;                 /* FOR UPDATE and its kin, anywhere */
 	long locking_position;
-	bool into;   /* SELECT INTO, anywhere; CREATE TABLE AS under EXPLAIN */
-	bool opaque; /* holds a node the walk does not know */
+	bool into; /* SELECT INTO, anywhere; CREATE TABLE AS under EXPLAIN */
+	long into_position;
+	bool opaque;       /* holds a node the walk does not know */
 	char *opaque_node; /* its name */
 	int params;        /* the highest $n, 0 where none */
 	/* of the own target of INSERT, UPDATE, DELETE, MERGE */
@@ -95,6 +106,8 @@ struct facts {
 	bool where_vacuous; /* constant, or true for every row by its form:
 	                       TRUE, 1=1, id = id, x OR true */
 	bool where_ignores_target; /* never mentions the target's columns */
+	struct facts_texts not_null_any; /* columns: see sql/nulls.h */
+	struct facts_texts not_null_all;
 	bool has_returning;
 	enum conflict_kind conflict;
 	char **set_columns; /* UPDATE's SET, or ON CONFLICT DO UPDATE's SET */
@@ -113,6 +126,8 @@ void facts_release(struct facts *f);
 void facts_copy(struct facts *to, const struct facts *from);
 /* Frees the names; none are left. */
 void facts_forget(struct facts_names *v);
+/* Copies what the name lends. */
+void facts_add_name(struct facts_names *v, const struct facts_name *n);
 
 /* The form in which facts cross from the child: gives a new object, NULL where
  * a name is not UTF-8 (no fact may get lost on the way);

@@ -27,6 +27,7 @@ enum form {
 	A_KIND,
 	A_CONFLICT,
 	A_NAMES,
+	A_TEXTS,
 	A_LIST
 };
 
@@ -42,6 +43,7 @@ struct field {
 #define MAYBE(form, member) { #member, form, true, offsetof(struct facts, member) }
 static const struct field fields[] = {
 	FIELD(A_KIND, kind),
+	FIELD(A_POSITION, position),
 	FIELD(A_TEXT, tag),
 	FIELD(A_TEXT, node),
 	FIELD(A_SIZE, statements),
@@ -51,11 +53,13 @@ static const struct field fields[] = {
 	FIELD(A_KIND, explain_kind),
 	FIELD(A_NAMES, reads),
 	FIELD(A_NAMES, writes),
+	FIELD(A_NAMES, careless),
 	FIELD(A_NAMES, functions),
 	FIELD(A_NAMES, implied),
 	FIELD(A_BOOL, locking),
 	FIELD(A_POSITION, locking_position),
 	FIELD(A_BOOL, into),
+	FIELD(A_POSITION, into_position),
 	FIELD(A_BOOL, opaque),
 	MAYBE(A_TEXT, opaque_node),
 	FIELD(A_INT, params),
@@ -67,6 +71,8 @@ static const struct field fields[] = {
 	FIELD(A_BOOL, has_where),
 	FIELD(A_BOOL, where_vacuous),
 	FIELD(A_BOOL, where_ignores_target),
+	FIELD(A_TEXTS, not_null_any),
+	FIELD(A_TEXTS, not_null_all),
 	FIELD(A_BOOL, has_returning),
 	FIELD(A_CONFLICT, conflict),
 	FIELD(A_LIST, set_columns),
@@ -102,13 +108,12 @@ names_to_json(const struct facts_names *v)
 }
 
 static json_t *
-list_to_json(const struct facts *f)
+list_to_json(char *const *v, size_t n)
 {
 	json_t *a = json_array();
 
-	for (size_t i = 0; i < f->nset_columns; i++)
-		if (json_array_append_new(a, json_string(f->set_columns[i])) ==
-		    -1) {
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(a, json_string(v[i])) == -1) {
 			json_decref(a);
 			return NULL;
 		}
@@ -138,8 +143,11 @@ field_to_json(const struct facts *f, const struct field *d)
 		    conflict_name[*(const enum conflict_kind *)at]);
 	case A_NAMES:
 		return names_to_json(at);
+	case A_TEXTS:
+		return list_to_json(((const struct facts_texts *)at)->v,
+		    ((const struct facts_texts *)at)->n);
 	case A_LIST:
-		return list_to_json(f);
+		return list_to_json(f->set_columns, f->nset_columns);
 	}
 	return NULL;
 }
@@ -197,7 +205,7 @@ get_name(const json_t *j, struct facts_name *n)
 	json_int_t nargs, position;
 
 	if (json_array_size(j) != 6 || op == NULL || strlen(op) != 1 ||
-	    strchr("riudmxfotas", *op) == NULL || !json_is_boolean(nested) ||
+	    strchr("riudmxfotasnvg", *op) == NULL || !json_is_boolean(nested) ||
 	    !get_integer(json_array_get(j, 4), -1, INT_MAX, &nargs) ||
 	    !get_integer(json_array_get(j, 5), -1, POSITION_MAX, &position))
 		return false;
@@ -226,18 +234,16 @@ get_names(const json_t *j, struct facts_names *v)
 }
 
 static bool
-get_list(const json_t *j, struct facts *f)
+get_list(const json_t *j, char ***v, size_t *nv)
 {
 	size_t n = json_array_size(j);
 
 	if (!json_is_array(j) || n > ENTRIES_MAX)
 		return false;
-	f->set_columns = mem_array(n, sizeof(*f->set_columns));
-	for (size_t i = 0; i < n; i++) {
-		if (!get_text(json_array_get(j, i), false, &f->set_columns[i]))
+	*v = mem_array(n, sizeof(**v));
+	for (; *nv < n; (*nv)++)
+		if (!get_text(json_array_get(j, *nv), false, &(*v)[*nv]))
 			return false;
-		f->nset_columns++;
-	}
 	return true;
 }
 
@@ -291,8 +297,11 @@ get_field(const json_t *j, const struct field *d, struct facts *f)
 		return word != -1;
 	case A_NAMES:
 		return get_names(j, at);
+	case A_TEXTS:
+		return get_list(j, &((struct facts_texts *)at)->v,
+		    &((struct facts_texts *)at)->n);
 	case A_LIST:
-		return get_list(j, f);
+		return get_list(j, &f->set_columns, &f->nset_columns);
 	}
 	return false;
 }

@@ -264,13 +264,14 @@ screen_blank(char *sql, size_t len)
 
 enum screen
 screen_text(const char *sql, size_t len, const struct screen_limits *l,
-    char *why, size_t size)
+    char *why, size_t size, long *at)
 {
 	struct reader r = { .at = sql,
 		.end = sql + len,
 		.limits = l,
 		.token = sql };
 
+	*at = -1;
 	if (len > l->bytes_max) {
 		snprintf(why, size, "the text is %zu bytes long, %zu at most",
 		    len, l->bytes_max);
@@ -278,6 +279,7 @@ screen_text(const char *sql, size_t len, const struct screen_limits *l,
 	}
 	if (len > 0 && memchr(sql, '\0', len) != NULL) {
 		snprintf(why, size, "the text contains a NUL character");
+		*at = (long)strnlen(sql, len);
 		return SCREEN_NUL;
 	}
 	if (!text_is_utf8(sql, len)) {
@@ -286,10 +288,13 @@ screen_text(const char *sql, size_t len, const struct screen_limits *l,
 	}
 	while (r.at < r.end)
 		if (!step(&r)) {
-			snprintf(why, size, "%s",
+			*at = (long)(r.at - sql) - 1;
+			snprintf(why, size, "%s, %zu at most",
 			    r.ops > l->operator_run_max
 				? "too many operator characters in a row"
-				: "too many comments one in another");
+				: "too many comments one in another",
+			    r.ops > l->operator_run_max ? l->operator_run_max
+							: l->comment_depth_max);
 			return SCREEN_TOO_COMPLEX;
 		}
 	return SCREEN_FINE;

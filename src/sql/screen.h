@@ -23,10 +23,11 @@ enum screen {
  * One pass over the text, without looking at what it means.  PostgreSQL's
  * scanner takes time that grows with the square of a run of operator
  * characters, and of comments that open one behind another; comments' and
- * literals' own text is not looked at.  Where it is not fine, says why.
+ * literals' own text is not looked at.  Where it is not fine, says why, and
+ * at which byte, or -1.
  */
 enum screen screen_text(const char *sql, size_t len,
-    const struct screen_limits *l, char *why, size_t size);
+    const struct screen_limits *l, char *why, size_t size, long *at);
 
 /*
  * Puts spaces in the place of comments; all else, line ends in comments too,

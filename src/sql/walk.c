@@ -69,11 +69,8 @@ add(struct walk *w, struct list *l, const struct facts_name *n)
 		return err_set(w->e, ERR_LIMIT,
 		    "the statement names more than %d different things",
 		    WALK_NAMES_MAX);
-	v->v = mem_grow(v->v, v->n + 1, sizeof(*v->v));
-	v->v[v->n] = *n;
-	v->v[v->n].schema = n->schema != NULL ? mem_strdup(n->schema) : NULL;
-	v->v[v->n].name = mem_strdup(n->name);
-	l->hash[v->n++] = h;
+	l->hash[v->n] = h;
+	facts_add_name(v, n);
 	return 0;
 }
 
@@ -286,6 +283,8 @@ into_clause(struct walk *w, const ProtobufCMessage *m)
 	struct without o = { w, s->rel, NULL };
 
 	w->f->into = true;
+	if (s->rel != NULL && w->f->into_position == -1)
+		w->f->into_position = s->rel->location;
 	if (s->rel != NULL &&
 	    add_relation(w, &w->writes, 'x', false, s->rel) == -1)
 		return -1;

@@ -246,6 +246,9 @@ distinct(const PgQuery__AExpr *x, bool negated)
 		return truth(negated);
 	if (!fixed(a) || !fixed(b))
 		return worth(IS_UNKNOWN);
+	if ((a.is == IS_NULL && b.is != IS_FIXED) ||
+	    (b.is == IS_NULL && a.is != IS_FIXED))
+		return truth(!negated);
 	r = operate("<>", a, b);
 	return is_boolean(r) ? truth((r.is == IS_TRUE) != negated)
 	                     : worth(IS_FIXED);

@@ -5,6 +5,9 @@ import { coverage, fixture, load, mapFaults } from './lib/cases.mjs';
 import { cluster, release } from './lib/cluster.mjs';
 import { outcome, world } from './lib/world.mjs';
 
+// Dozens of refusals in a second are what is tested here.
+const PATIENT = '[airlock]\nrefusals_max = 0\n';
+
 let base;
 before(async () => {
 	base = await (await cluster()).database(fixture);
@@ -31,7 +34,7 @@ const everything = async w => `${await w.sql(await w.sql(EVERYTHING))}\n${await 
 
 for (const [at, tool] of ['db_query', 'db_execute'].entries())
 	test(`red through ${tool}`, async t => {
-		const w = await world(t, { from: base });
+		const w = await world(t, { from: base, config: PATIENT });
 		const was = await everything(w);
 		for (const c of load('red'))
 			await t.test(`${c.id}: ${c.why}`, async () => {

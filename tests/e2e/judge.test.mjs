@@ -60,7 +60,7 @@ const reading = async (t, more) => world(t, { setup: PLACES, ...more });
 test('a read calls no VOLATILE function by any way', async t => {
 	const w = await reading(t);
 	for (const [sql, code, says] of [
-		['SELECT vol()', 'FUNCTION_UNKNOWN', /public\.vol\(\) is VOLATILE.*at character 8/],
+		['SELECT vol()', 'FUNCTION_UNKNOWN', /would call public\.vol\(\), which is VOLATILE.*at character 8/],
 		['SELECT * FROM v', 'FUNCTION_UNKNOWN', /view public\.v calls .*public\.vol\(\)/],
 		['SELECT 1 FROM v2', 'FUNCTION_UNKNOWN', /view public\.v calls .*public\.vol\(\)/],
 		['WITH c AS (SELECT * FROM v2) SELECT 1 FROM c', 'FUNCTION_UNKNOWN', /view public\.v /],
@@ -229,6 +229,42 @@ test('a write may call a VOLATILE function, but nothing that reaches outside', a
 		const answer = await w.agent.execute(sql);
 		assert.equal(outcome(answer), code, `${sql}: ${answer.text}`);
 	}
+});
+
+test('a condition that asks what the definition answers chooses nothing', async t => {
+	const w = await world(t, { setup: `
+		CREATE TABLE t(id int PRIMARY KEY, n int NOT NULL, a text); INSERT INTO t VALUES (1, 1, 'x'), (2, 2, NULL);
+		CREATE VIEW v AS SELECT * FROM t;` });
+	for (const [sql, code] of [
+		['UPDATE t SET a = \'y\' WHERE id IS NOT NULL', 'VACUOUS_WHERE'],
+		['DELETE FROM t AS x WHERE NOT x.n IS NULL AND id IS DISTINCT FROM NULL', 'VACUOUS_WHERE'],
+		['DELETE FROM t WHERE a IS NOT NULL OR n IS NOT NULL', 'VACUOUS_WHERE'],
+		['UPDATE t SET a = \'y\' WHERE a IS NOT NULL', undefined],
+		['UPDATE t SET a = \'y\' WHERE id IS NOT NULL AND a IS NOT NULL', undefined],
+		['DELETE FROM t WHERE id IS NOT NULL AND n = 1', undefined],
+		['UPDATE t SET a = \'y\' WHERE 1 = 1', 'VACUOUS_WHERE'],
+		['UPDATE t SET a = \'y\' WHERE id = id', 'VACUOUS_WHERE'],
+		['UPDATE t SET a = \'y\' WHERE id = 1 OR true', 'VACUOUS_WHERE'],
+		['UPDATE t SET a = \'y\' WHERE EXISTS (SELECT FROM pg_class)', 'WHERE_IGNORES_TARGET'],
+		['UPDATE t SET a = \'y\'', 'NO_WHERE'],
+		// where a WITH clause hides it
+		['WITH d AS (DELETE FROM t RETURNING id) SELECT count(*) FROM d', 'NO_WHERE'],
+		['WITH u AS (UPDATE t SET a = \'z\' WHERE n = n RETURNING id) INSERT INTO t SELECT id + 10, 1 FROM u', 'VACUOUS_WHERE'],
+		['WITH u AS (UPDATE t SET a = \'z\' WHERE EXISTS (SELECT FROM pg_class) RETURNING id) SELECT 1', 'WHERE_IGNORES_TARGET'],
+		['WITH d AS (DELETE FROM t WHERE id = 1 RETURNING id) SELECT count(*) FROM d', undefined],
+	]) {
+		const { json, text } = await w.agent.execute(sql);
+		assert.equal(json?.status, 'pending', text);
+		const found = json.reasons.map(r => r.code).find(c => /WHERE/.test(c));
+		assert.equal(found, code, sql);
+		if (code)
+			assert.equal(json.risk, 'high');
+		await w.agent.call('db_withdraw', { change_id: json.change_id });
+	}
+	// a definition that is another by then
+	await w.sql('ALTER TABLE t ALTER n DROP NOT NULL');
+	const { json } = await w.agent.execute('DELETE FROM t WHERE n IS NOT NULL');
+	assert.ok(!json.reasons.some(r => r.code === 'VACUOUS_WHERE'), JSON.stringify(json.reasons));
 });
 
 test('a read inside a held change is judged by what is true now', async t => {

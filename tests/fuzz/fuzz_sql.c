@@ -169,10 +169,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct screen_limits limits = { SIZE_MAX_HERE, 256, 64 };
 	struct rewrite_edit edit = { NULL, "true", "ctid" };
 	char *parts[4] = { NULL }, why[128], *text, *at, *bare;
+	long place;
 
 	if (size > SIZE_MAX_HERE)
 		return 0;
-	screen_text((const char *)data, size, &limits, why, sizeof(why));
+	screen_text((const char *)data, size, &limits, why, sizeof(why),
+	    &place);
+	must(place >= -1 && place <= (long)size);
 	if (!text_is_utf8((const char *)data, size))
 		return 0;
 	text = at = mem_strndup((const char *)data, size);
@@ -180,8 +183,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		parts[i] = at;
 		at += strlen(at) + 1;
 	}
-	if (screen_text(text, strlen(text), &limits, why, sizeof(why)) ==
-	    SCREEN_FINE) {
+	if (screen_text(text, strlen(text), &limits, why, sizeof(why),
+		&place) == SCREEN_FINE) {
 		bare = mem_strdup(text);
 		blank(text, bare);
 		ask(bare, NULL);

@@ -48,7 +48,7 @@ export async function ground(t) {
 	const cluster = await Cluster.start({ settings: { autovacuum: 'off', fsync: 'off', wal_level: 'logical', max_prepared_transactions: 2, logging_collector: 'off' } });
 	t.after(() => cluster.stop());
 	await cluster.sql('postgres', ROLES);
-	const w = await world(t, { cluster, role: 'mighty', setup: `${setup}${extensions}` });
+	const w = await world(t, { cluster, role: 'mighty', config: '[airlock]\nrefusals_max = 0\n', setup: `${setup}${extensions}` });
 	w.victim = await Victim.start(cluster, w.database);
 	t.after(() => w.victim.close());
 	w.pipe = Pipe.open(w.daemon);

@@ -88,6 +88,7 @@ screens(void **state UNUSED)
 		struct text t = { 0 };
 		char why[128] = "", *copy;
 		enum screen verdict;
+		long at;
 
 		text_add(&t, cases[i].before);
 		for (size_t k = 0; k < cases[i].n; k++)
@@ -97,11 +98,13 @@ screens(void **state UNUSED)
 		copy = malloc(t.len > 0 ? t.len : 1);
 		assert_non_null(copy);
 		memcpy(copy, text_str(&t), t.len);
-		verdict = screen_text(copy, t.len, &limits, why, sizeof(why));
+		verdict =
+		    screen_text(copy, t.len, &limits, why, sizeof(why), &at);
 		if (verdict != cases[i].verdict)
 			fail_msg("case %zu (%s%s...): %d, %s", i,
 			    cases[i].before, cases[i].middle, verdict, why);
 		assert_int_equal(verdict == SCREEN_FINE, *why == '\0');
+		assert_int_equal(verdict == SCREEN_TOO_COMPLEX, at != -1);
 		free(copy);
 		text_release(&t);
 	}
@@ -111,12 +114,15 @@ static void
 finds_nul(void **state UNUSED)
 {
 	char why[128];
+	long at;
 
 	assert_int_equal(screen_text("SELECT 1;\0DROP", 14, &limits, why,
-			     sizeof(why)),
+			     sizeof(why), &at),
 	    SCREEN_NUL);
-	assert_int_equal(screen_text("", 1, &limits, why, sizeof(why)),
+	assert_int_equal(at, 9);
+	assert_int_equal(screen_text("", 1, &limits, why, sizeof(why), &at),
 	    SCREEN_NUL);
+	assert_int_equal(at, 0);
 }
 
 /* what it is with its comments gone; NULL: the same */
