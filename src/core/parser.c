@@ -477,7 +477,7 @@ ask(struct parser *p, const char *agent, const char *sql, size_t len,
 	if (known_find(p->known, &c->key, &c->facts, &c->rewrite)) {
 		c->answer.facts = edit == NULL ? &c->facts : NULL;
 		c->answer.rewrite = edit != NULL ? &c->rewrite : NULL;
-		settle(c, PARSER_OK, "");
+		settle(c, PARSER_OK, "", -1);
 		return c;
 	}
 	c->queue = queue_of(p, agent);

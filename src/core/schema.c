@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "core/internal.h"
+#include "core/nearest.h"
 
 #define TABLES_MAX 200
 
@@ -15,7 +16,9 @@ struct schema {
 	struct pool *pool;
 	outcome_done *done;
 	void *arg;
-	char *table; /* NULL: the list */
+	char *table;             /* NULL: the list */
+	struct nearest *nearest; /* names are being looked for */
+	struct reply reply;      /* what is told with them */
 };
 
 /* clang-format off */
@@ -97,7 +100,10 @@ static const char table_sql[] =
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.oid = pg_catalog.to_regclass($1)"
-    " AND c.relkind IN ('r', 'p', 'v', 'm', 'f')";
+    " AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
+    " AND (pg_catalog.has_table_privilege(c.oid,"
+    "   'SELECT, INSERT, UPDATE, DELETE')"
+    "  OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))";
 /* clang-format on */
 
 static void
@@ -114,13 +120,30 @@ finish(struct schema *s, bool ok, struct reply *reply, json_t *json)
 }
 
 static void
-no_such_table(struct reply *reply, const char *table)
+named(void *arg, const char *names)
 {
+	struct schema *s = arg;
+	struct reply reply = s->reply;
+
+	if (*names != '\0')
+		text_addf(&reply.text, ". Names near it: %s", names);
+	text_add(&reply.text, ". Call db_schema without arguments for the list "
+			      "of tables");
+	finish(s, false, &reply, NULL);
+}
+
+static void
+no_such_table(struct schema *s)
+{
+	struct reply *reply = &s->reply;
+
 	snprintf(reply->code, sizeof(reply->code), "42P01");
 	text_add(&reply->text, "ERROR 42P01: relation \"");
-	text_quote(&reply->text, table, strlen(table));
-	text_add(&reply->text, "\" does not exist. Call db_schema without "
-			       "arguments for the list of tables");
+	text_quote(&reply->text, s->table, strlen(s->table));
+	text_add(&reply->text, "\" does not exist, or is not open to this "
+			       "agent");
+	s->nearest =
+	    nearest_ask(s->pool, reply->code, s->table, NULL, named, s);
 }
 
 static void
@@ -143,10 +166,12 @@ described(void *arg, struct link *l UNUSED, struct batch *b)
 		return;
 	}
 	text = batch_cell(b, 0, 0, 0);
-	if (text == NULL && s->table != NULL)
-		no_such_table(&reply, s->table);
-	else if (text == NULL ||
-		 (json = json_loads(text, JSON_ALLOW_NUL, NULL)) == NULL)
+	if (text == NULL && s->table != NULL) {
+		no_such_table(s);
+		return;
+	}
+	if (text == NULL ||
+	    (json = json_loads(text, JSON_ALLOW_NUL, NULL)) == NULL)
 		reply_reason(&reply, REASON_UNAVAILABLE,
 		    "the catalog's answer is not understood");
 	if (json != NULL && s->table == NULL) {
@@ -167,6 +192,8 @@ cancel(struct call *call)
 	    (struct schema *)(void *)((char *)call -
 				      offsetof(struct schema, call));
 
+	nearest_cancel(s->nearest);
+	reply_release(&s->reply);
 	pool_forget(s->pool, s);
 	s->agent->calls--;
 	free(s->table);

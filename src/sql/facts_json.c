@@ -341,6 +341,14 @@ copy_names(struct facts_names *to, const struct facts_names *from)
 }
 
 static void
+copy_texts(struct facts_texts *to, const struct facts_texts *from)
+{
+	to->v = mem_array(from->n, sizeof(*to->v));
+	for (size_t i = 0; i < from->n; i++)
+		to->v[i] = mem_strdup(from->v[i]);
+}
+
+static void
 copy_field(struct facts *to, const struct facts *from, const struct field *d)
 {
 	void *dst = (char *)to + d->at;
@@ -350,6 +358,8 @@ copy_field(struct facts *to, const struct facts *from, const struct field *d)
 		*(char **)dst = copy_text(*(char *const *)src);
 	else if (d->form == A_NAMES)
 		copy_names(dst, src);
+	else if (d->form == A_TEXTS)
+		copy_texts(dst, src);
 }
 
 /* By the same table: what is not in it does not cross from the child. */

@@ -297,6 +297,17 @@ test('an unknown name is answered with the nearest that this login may see', asy
 		assert.match(text, near, sql);
 		assert.doesNotMatch(text, not, sql);
 	}
+	for (const [table, near] of [
+		['custmers', /42P01.*"custmers" does not exist, or is not open to this agent\. Names near it: public\.customers\. Call db_schema/],
+		['public."Customers"', /Names near it: public\.customers\./],
+		['hr.salaries', /42501: permission denied for schema hr/],
+		['customer_secrets', /open to this agent\. Call/],
+		['zzz', /open to this agent\. Call db_schema without/],
+	]) {
+		const { text } = await w.agent.call('db_schema', { table });
+		assert.match(text, near, table);
+		assert.doesNotMatch(text, /public\.customer_secrets|Names.*salaries|integer/, table);
+	}
 	await w.sql('GRANT INSERT, UPDATE ON customers TO nearsighted');
 	for (const sql of ['UPDATE customers SET emial = 1', 'INSERT INTO customers(emial) VALUES (1)'])
 		assert.match((await w.agent.execute(sql)).text, /42703.*customers\.email/, sql);
