@@ -12,20 +12,22 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "wire/bridge.h"
+#include "wire/place.h"
 
 #define LINGER_MS 1000 /* clients send SIGTERM 2 s after the end of input */
 #define AGENT_LEN_MAX 32
 
 static const char usage_text[] =
-    "usage: airlock-mcp --state-dir DIR [--agent NAME] [--socket PATH]\n"
+    "usage: airlock-mcp [--state-dir DIR] [--agent NAME] [--socket PATH]\n"
     "       airlock-mcp --help | --version\n";
 
 static const char help_text[] =
     "\n"
     "Speaks MCP on standard input and output for one client and passes it on\n"
-    "to airlockd, by the socket DIR/run/agent-NAME.sock.\n"
+    "to airlockd, by the socket of one agent.\n"
     "\n"
-    "  --state-dir DIR  airlockd's state directory (AIRLOCK_STATE_DIR)\n"
+    "  --state-dir DIR  airlockd's state directory, if it is not where one\n"
+    "                   user's own or the machine's is\n"
     "  --agent NAME     which agent of airlockd's to be (\"agent\")\n"
     "  --socket PATH    the agent's socket, where it is elsewhere\n"
     "\n"
@@ -118,13 +120,14 @@ set_signals(void)
 int
 main(int argc, char **argv)
 {
-	struct flags f = { getenv("AIRLOCK_STATE_DIR"), "agent", NULL };
+	struct flags f = { NULL, "agent", NULL };
 	struct bridge_options o = {
 		.in = STDIN_FILENO,
 		.out = STDOUT_FILENO,
 		.linger_ms = LINGER_MS,
 	};
-	char *path;
+	struct place place;
+	char *name;
 	int code;
 
 	fill_descriptors();
@@ -137,19 +140,14 @@ main(int argc, char **argv)
 		    f.agent);
 		return 2;
 	}
-	if (f.state_dir != NULL && *f.state_dir == '\0')
-		f.state_dir = NULL;
-	if (f.state_dir == NULL && f.socket == NULL) {
-		log_warnx("give --state-dir DIR, or set AIRLOCK_STATE_DIR");
-		return usage();
-	}
 	set_signals();
-	path = f.socket != NULL
-	           ? mem_strdup(f.socket)
-	           : mem_printf("%s/run/agent-%s.sock", f.state_dir, f.agent);
-	o.socket = path;
-	o.state_dir = f.state_dir;
+	name = mem_printf("agent-%s", f.agent);
+	place_find(&place, f.state_dir, f.socket, name);
+	o.socket = place.socket;
+	o.owner_dir = place.owner_dir;
+	o.state_dir = f.socket == NULL ? place.owner_dir : f.state_dir;
 	bridge_run(&o);
-	free(path);
+	place_release(&place);
+	free(name);
 	return 0;
 }

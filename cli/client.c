@@ -18,8 +18,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-#define SYSTEM_STATE_DIR "/var/lib/airlock"
-#define SYSTEM_SOCKET "/run/airlock/control.sock"
 #define GREETING_TIMEOUT_S 10
 #define ANSWER_TIMEOUT_S 150
 
@@ -62,66 +60,17 @@ reply_fail(struct reply *r, enum ctl_exit code, const char *word,
 	text_quote_into(r->error, sizeof(r->error), raw, strlen(raw));
 }
 
-/* Gives the directory of one user's own daemon, or NULL where there is none. */
-static char *
-own_state_dir(void)
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	struct stat st;
-	char *dir;
-
-	if (state != NULL && state[0] == '/')
-		dir = mem_printf("%s/airlock", state);
-	else if (home != NULL && home[0] == '/')
-		dir = mem_printf("%s/.local/state/airlock", home);
-	else
-		return NULL;
-	if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode))
-		return dir;
-	free(dir);
-	return NULL;
-}
-
-static char *
-directory_of(const char *path)
-{
-	char *copy = mem_strdup(path), *dir = mem_strdup(dirname(copy));
-
-	free(copy);
-	return dir;
-}
-
 void
 client_init(struct client *c, const struct options *o)
 {
-	const char *env = getenv("AIRLOCK_STATE_DIR");
-	char *dir = NULL;
-
-	memset(c, 0, sizeof(*c));
 	c->timeout_s = ANSWER_TIMEOUT_S;
-	if (o->state_dir != NULL)
-		dir = mem_strdup(o->state_dir);
-	else if (o->socket != NULL)
-		dir = directory_of(o->socket);
-	else if (env != NULL && env[0] != '\0')
-		dir = mem_strdup(env);
-	else
-		dir = own_state_dir();
-	c->owner_dir = dir != NULL ? dir : mem_strdup(SYSTEM_STATE_DIR);
-	if (o->socket != NULL)
-		c->socket = mem_strdup(o->socket);
-	else if (dir == NULL && access(SYSTEM_SOCKET, F_OK) == 0)
-		c->socket = mem_strdup(SYSTEM_SOCKET);
-	else
-		c->socket = mem_printf("%s/run/control.sock", c->owner_dir);
+	place_find(&c->place, o->state_dir, o->socket, "control");
 }
 
 void
 client_release(struct client *c)
 {
-	free(c->socket);
-	free(c->owner_dir);
-	memset(c, 0, sizeof(*c));
+	place_release(&c->place);
 }
 
 /*
@@ -140,7 +89,7 @@ address(const char *path, struct sockaddr_un *sun, int *dirfd, struct err *e)
 		memcpy(sun->sun_path, path, strlen(path) + 1);
 		return 0;
 	}
-	dir = directory_of(path);
+	dir = place_directory_of(path);
 	*dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	free(dir);
 	if (*dirfd == -1)
@@ -168,7 +117,7 @@ dial(const struct client *c, struct wire *w, struct err *e)
 	struct sockaddr_un sun;
 	int dirfd, rc = -1;
 
-	if (address(c->socket, &sun, &dirfd, e) == -1)
+	if (address(c->place.socket, &sun, &dirfd, e) == -1)
 		goto out;
 	w->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (w->fd == -1) {
@@ -177,7 +126,7 @@ dial(const struct client *c, struct wire *w, struct err *e)
 	}
 	set_timeout(w->fd, GREETING_TIMEOUT_S);
 	if (connect(w->fd, (struct sockaddr *)&sun, sizeof(sun)) == -1)
-		err_sys(e, "no airlockd at '%.300s'", c->socket);
+		err_sys(e, "no airlockd at '%.300s'", c->place.socket);
 	else
 		rc = 0;
 out:
@@ -196,15 +145,16 @@ check_owner(const struct client *c, int fd, struct err *e)
 	struct stat st;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == -1)
-		return err_sys(e, "cannot tell who is at '%.300s'", c->socket);
-	if (stat(c->owner_dir, &st) == -1)
+		return err_sys(e, "cannot tell who is at '%.300s'",
+		    c->place.socket);
+	if (stat(c->place.owner_dir, &st) == -1)
 		return err_sys(e, "cannot tell who owns '%.300s'",
-		    c->owner_dir);
+		    c->place.owner_dir);
 	if (peer.uid != st.st_uid && peer.uid != 0)
 		return err_set(e, ERR_DENIED,
 		    "the daemon at '%.200s' runs as uid %u, but '%.200s' "
 		    "belongs to uid %u",
-		    c->socket, (unsigned)peer.uid, c->owner_dir,
+		    c->place.socket, (unsigned)peer.uid, c->place.owner_dir,
 		    (unsigned)st.st_uid);
 	return 0;
 }
@@ -416,7 +366,7 @@ client_ask(const struct client *c, enum ctl_verb verb, json_t *args,
 		reply_fail(r, CTL_DENIED, "WRONG_OWNER", "%s", e.text);
 	} else if (greet(&w, &e) == -1) {
 		reply_fail(r, CTL_UNREACHABLE, "BROKEN_ANSWER",
-		    "no greeting from '%s': %s", c->socket, e.text);
+		    "no greeting from '%s': %s", c->place.socket, e.text);
 	} else {
 		set_timeout(w.fd, c->timeout_s);
 		if (send_request(&w, verb, json_incref(args), &e) == -1)

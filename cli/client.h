@@ -9,15 +9,15 @@
 #include "base/err.h"
 #include "options.h"
 #include "wire/ctl.h"
+#include "wire/place.h"
 
 /* The longest line a daemon may send; more is a broken daemon. */
 #define CLIENT_LINE_MAX ((size_t)80 << 20)
 
 /* Where the daemon is and whose it must be. */
 struct client {
-	char *socket;    /* owned */
-	char *owner_dir; /* owned: its owner must be the daemon's uid */
-	int timeout_s;   /* of one line of an answer */
+	struct place place;
+	int timeout_s; /* of one line of an answer */
 };
 
 /* How a request ended. */
@@ -33,8 +33,6 @@ void reply_release(struct reply *r);
 void reply_fail(struct reply *r, enum ctl_exit code, const char *word,
     const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-/* Options, then AIRLOCK_STATE_DIR, then the user's own state directory where
- * there is one, then the machine's. */
 void client_init(struct client *c, const struct options *o);
 void client_release(struct client *c);
 

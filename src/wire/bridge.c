@@ -78,22 +78,22 @@ queue_trim(struct queue *q)
 }
 
 static int
-check_owner(uid_t uid, const char *path, const char *state_dir, struct err *e)
+check_owner(uid_t uid, const char *path, const char *owner_dir, struct err *e)
 {
 	struct stat st;
 
 	if (uid == geteuid() || uid == 0)
 		return 0;
-	if (state_dir != NULL && stat(state_dir, &st) == 0 && st.st_uid == uid)
+	if (owner_dir != NULL && stat(owner_dir, &st) == 0 && st.st_uid == uid)
 		return 0;
 	return err_set(e, ERR_DENIED,
 	    "'%s' belongs to uid %u, which is neither this user, root nor the "
-	    "owner of the state directory",
-	    path, (unsigned)uid);
+	    "owner of '%s'",
+	    path, (unsigned)uid, owner_dir != NULL ? owner_dir : "");
 }
 
 int
-bridge_connect(const char *path, const char *state_dir, struct err *e)
+bridge_connect(const char *path, const char *owner_dir, struct err *e)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct ucred cred;
@@ -107,7 +107,7 @@ bridge_connect(const char *path, const char *state_dir, struct err *e)
 		return err_sys(e, "'%s'", path);
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(e, ERR_UNFIT, "'%s' is not a socket", path);
-	if (check_owner(st.st_uid, path, state_dir, e) == -1)
+	if (check_owner(st.st_uid, path, owner_dir, e) == -1)
 		return -1;
 	/* Non-blocking: a full backlog is an answer too. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -117,7 +117,7 @@ bridge_connect(const char *path, const char *state_dir, struct err *e)
 		err_sys(e, "'%s'", path);
 	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == -1)
 		err_sys(e, "cannot ask who listens on '%s'", path);
-	else if (check_owner(cred.uid, path, state_dir, e) == 0)
+	else if (check_owner(cred.uid, path, owner_dir, e) == 0)
 		return fd;
 	close(fd);
 	return -1;
@@ -147,7 +147,7 @@ reach(struct bridge *b)
 
 	if (b->sock != -1)
 		return true;
-	b->sock = bridge_connect(b->o->socket, b->o->state_dir, &e);
+	b->sock = bridge_connect(b->o->socket, b->o->owner_dir, &e);
 	b->in_answer = false;
 	if (b->sock == -1) {
 		snprintf(b->why, sizeof(b->why),

@@ -16,7 +16,8 @@
  */
 struct bridge_options {
 	const char *socket;    /* lent, as the rest */
-	const char *state_dir; /* NULL: not known; see bridge_connect */
+	const char *owner_dir; /* see bridge_connect */
+	const char *state_dir; /* for advice; NULL: not known */
 	int in, out;
 	int linger_ms; /* for answers after the end of input */
 };
@@ -25,8 +26,8 @@ struct bridge_options {
 void bridge_run(const struct bridge_options *o);
 
 /* A connection to `path`, if it is a socket of ours, root's or the owner of
- * state_dir, and so is the listener behind it; or -1. */
-int bridge_connect(const char *path, const char *state_dir,
+ * owner_dir, and so is the listener behind it; or -1. */
+int bridge_connect(const char *path, const char *owner_dir,
     struct err *e) MUST_CHECK;
 
 #endif

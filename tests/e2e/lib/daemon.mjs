@@ -9,11 +9,13 @@ const SANITIZER = /ERROR: \w*Sanitizer|runtime error:|SUMMARY: \w*Sanitizer/;
 
 export class Daemon {
 	// db: a URL, a conninfo string or "embedded"; args: further arguments;
-	// config: the text of a configuration file; state: a directory to use again.
-	static async start({ db, args = [], config, env = {}, state } = {}) {
+	// config: the text of a configuration file; state: a directory to use again;
+	// runtime: where that file has the sockets, if not in state.
+	static async start({ db, args = [], config, env = {}, state, runtime } = {}) {
 		const d = new Daemon();
 		d.home = scratch('alkd-');
 		d.state = state ?? join(d.home, 'state');
+		d.runtime = runtime ?? join(d.state, 'run');
 		d.args = [...(db === undefined ? [] : ['--db', db]), '--state-dir', d.state, ...args];
 		d.env = env;
 		if (config !== undefined)
@@ -51,11 +53,12 @@ export class Daemon {
 	}
 
 	ping() {
-		return run(program('airlock'), ['--state-dir', this.state, 'ping'], { home: this.home });
+		return run(program('airlock'), ['--state-dir', this.state, '--socket', join(this.runtime, 'control.sock'), 'ping'],
+			{ home: this.home });
 	}
 
 	socket(agent = 'agent') {
-		return join(this.state, 'run', `agent-${agent}.sock`);
+		return join(this.runtime, `agent-${agent}.sock`);
 	}
 
 	// The journal's records, oldest first, as the files hold them.

@@ -113,6 +113,7 @@ start_bridge(struct stage *s)
 	s->child = fork();
 	if (s->child == 0) {
 		struct bridge_options o = { .socket = s->path,
+			.owner_dir = s->dir,
 			.state_dir = s->dir,
 			.in = in[0],
 			.out = out[1],
