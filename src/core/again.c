@@ -42,6 +42,7 @@ taken_back(void *arg, struct link *l UNUSED, struct batch *b)
 		    "the statement could not be taken back to be run anew");
 		return;
 	}
+	r->executed = r->executed && !r->adding; /* no savepoint is left */
 	if (r->adding) { /* rolled-back rows stay counted */
 		counts_release(&r->change->counts);
 		r->change->counts = now;

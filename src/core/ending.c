@@ -9,10 +9,9 @@
 #include "pg/session.h"
 
 void
-run_free(struct run *r)
+run_quit(struct run *r)
 {
 	struct agent_logins *logins = r->agent->links;
-	struct catalog *catalog = logins->writer->catalog;
 
 	run_stop_watching(r);
 	run_pair_cancel(r);
@@ -20,9 +19,20 @@ run_free(struct run *r)
 	run_sweep_cancel(r);
 	if (r->parsing != NULL)
 		parser_cancel(r->parsing);
+	r->parsing = NULL;
 	pool_cancel(r->ticket);
-	catalog_forget(catalog, r);
+	r->ticket = NULL;
+	catalog_forget(logins->writer->catalog, r);
 	run_consult_cancel(r);
+}
+
+void
+run_free(struct run *r)
+{
+	struct agent_logins *logins = r->agent->links;
+	struct catalog *catalog = logins->writer->catalog;
+
+	run_quit(r);
 	if (r->relation != NULL)
 		catalog_release(catalog, r->relation);
 	event_free(r->tick);
@@ -201,7 +211,7 @@ run_reply(struct run *r, struct reply *reply)
 	reply_release(&r->reply);
 	r->reply = *reply;
 	memset(reply, 0, sizeof(*reply));
-	run_stop_watching(r);
+	run_quit(r);
 	run_record_refusal(r);
 	if (r->adding && r->change != NULL) {
 		undo_added(r);

@@ -72,6 +72,27 @@ add_examination(struct run *r, struct batch *b)
 	free(count);
 }
 
+void
+run_stop(struct run *r)
+{
+	struct change *c = r->change;
+
+	if (r->pair == NULL && c->link != NULL && (r->stoppable || !r->adding))
+		pool_stop(c->login->pool, c->link);
+}
+
+/* An error before there is a savepoint would end the whole transaction, so that
+ * nothing is stopped until the server has said that there is one. */
+static void
+saved(void *arg, struct batch *b UNUSED)
+{
+	struct run *r = arg;
+
+	r->stoppable = true;
+	if (r->cancelled)
+		run_stop(r);
+}
+
 static const char *
 sent(const struct run *r)
 {
@@ -93,7 +114,9 @@ make_batch(struct run *r)
 	    r->adding ? "SAVEPOINT airlock_s"
 		      : "BEGIN ISOLATION LEVEL REPEATABLE READ",
 	    0, NULL);
-	if (!r->adding)
+	if (r->adding)
+		batch_sync_tell(b, saved, r);
+	else
 		r->i_open = batch_add_prepared(b, SESSION_OPEN, 0, NULL);
 	r->i_pinned = add_pins(r, b);
 	if (r->adding)
@@ -409,7 +432,7 @@ executed(void *arg, struct link *l, struct batch *b)
 	struct run *r = arg;
 	struct err e = ERR_INIT;
 
-	r->in_batch = false;
+	r->in_batch = r->stoppable = false;
 	run_stop_watching(r);
 	if (batch_is_lost(b)) {
 		(void)run_link_failed(r, batch_err(b), true);

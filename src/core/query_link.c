@@ -50,6 +50,18 @@ set_up(struct query *q, struct batch *b)
 	batch_sync(b);
 }
 
+/* Nothing is stopped before there is a savepoint: the change would end with
+ * it. */
+static void
+saved(void *arg, struct batch *b UNUSED)
+{
+	struct query *q = arg;
+
+	q->running = true;
+	if (q->cancelled)
+		pool_stop(q->login->pool, q->link);
+}
+
 /* A savepoint made READ ONLY and rolled back.  Its snapshot is an old one, so
  * another link looks at the definitions. */
 static struct batch *
@@ -58,6 +70,7 @@ batch_inside(struct query *q)
 	struct batch *b = batch_new();
 
 	batch_add(b, "SAVEPOINT airlock_r", 0, NULL);
+	batch_sync_tell(b, saved, q);
 	batch_add(b, "SET TRANSACTION READ ONLY", 0, NULL);
 	q->i_before = q->i_after = (size_t)-1;
 	q->i_statement =
@@ -290,7 +303,8 @@ run(struct query *q, struct link *l)
 	q->link = l;
 	q->grid.bytes_max = lim->result_bytes_max;
 	q->grid.cell_max = lim->cell_bytes_max;
-	q->in_batch = q->running = true;
+	q->in_batch = true;
+	q->running = q->change == NULL;
 	link_run(l, q->change != NULL ? batch_inside(q) : batch_alone(q),
 	    executed, q);
 }

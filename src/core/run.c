@@ -72,9 +72,9 @@ cancel(struct call *call)
 		return;
 	}
 	r->cancelled = true;
-	if (r->in_batch && r->pair == NULL && r->change->link != NULL)
-		pool_stop(r->change->login->pool, r->change->link);
-	else if (!r->in_batch)
+	if (r->in_batch)
+		run_stop(r);
+	else
 		(void)run_refuse(r, REASON_UNAVAILABLE,
 		    "the call was cancelled");
 }

@@ -22,11 +22,12 @@ struct run {
 	bool again;            /* once, on a definition gone stale */
 	bool retried;          /* once, after a serialization failure */
 	bool cancelled;        /* nobody waits for the answer any more */
-	bool executed;         /* the statement was sent to the server */
-	bool proved;           /* the change tells of it: no way back */
-	bool listed;           /* the statement stands in change->statements */
-	bool misprinted;       /* its rows came by other settings than ours */
-	struct reply reply;    /* the answer while a savepoint is undone */
+	bool stoppable;  /* a cancel would hit the statement and nothing else */
+	bool executed;   /* the statement was sent to the server */
+	bool proved;     /* the change tells of it: no way back */
+	bool listed;     /* the statement stands in change->statements */
+	bool misprinted; /* its rows came by other settings than ours */
+	struct reply reply; /* the answer while a savepoint is undone */
 	outcome_done *done;
 	void *arg;
 	char *sql, *intent;
@@ -83,6 +84,8 @@ enum run_next run_refuse_finding(struct run *r, const struct finding *f);
 enum run_next run_reply(struct run *r, struct reply *reply);
 enum run_next run_link_failed(struct run *r, const struct err *e, bool started);
 
+/* core/ending.c: nothing that was asked is awaited any more. */
+void run_quit(struct run *r);
 /* core/ending.c: answers with r->reply and frees r; frees r. */
 void run_answer(struct run *r);
 void run_free(struct run *r);
@@ -129,7 +132,9 @@ run_step run_sweep;
 void run_sweep_cancel(struct run *r);
 /* core/proof.c: what the change amounts to, and its risk. */
 run_step run_judge;
-/* core/execute.c: the batch that runs the statement. */
+/* core/execute.c: the batch that runs the statement; one that is cancelled is
+ * stopped where that takes nothing else of its change with it. */
+void run_stop(struct run *r);
 run_step run_execute;
 void run_stop_watching(struct run *r);
 
