@@ -58,7 +58,7 @@ run_take_image(struct run *r, const struct image *im, struct err *e)
 	count(r, im);
 	if (image_is_unchanged(im) &&
 	    !store_knows(r->change->store, &im->was)) {
-		store_note_unchanged(r->change->store, im->table);
+		store_note_unchanged(r->change->store, im);
 		return 0;
 	}
 	return store_add(r->change->store, im, e);

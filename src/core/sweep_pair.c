@@ -155,7 +155,7 @@ store(struct sweep *s, struct image *im, struct err *e)
 	im->key = s->key;
 	if (!image_is_unchanged(im))
 		return store_add(to, im, e);
-	store_note_unchanged(to, im->table);
+	store_note_unchanged(to, im);
 	return 0;
 }
 

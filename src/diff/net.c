@@ -272,7 +272,8 @@ write_pair(struct net *n, const struct rowline *then, uint64_t at,
 	n->fold.im.collateral = n->collateral(n->arg, n->fold.im.table);
 	if (result == FOLD_ROW)
 		return rowfile_add(to, &n->fold.im, UINT64_MAX, e);
-	rowfile_note_unchanged(to, n->fold.im.table, 1);
+	rowfile_note_unchanged(to, n->fold.im.table, &n->fold.im.was,
+	    &n->fold.im.is);
 	return 0;
 }
 

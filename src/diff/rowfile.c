@@ -24,6 +24,8 @@ struct rowfile {
 	size_t nindex, index_size;
 	struct store_count *counts;
 	size_t ncounts, last; /* the count used last, most often the next */
+	struct same *sames;
+	size_t nsames, sames_size;
 	struct digest *d;
 	struct seal *seal;
 	struct unpacked row; /* the one being copied */
@@ -57,6 +59,7 @@ rowfile_close(struct rowfile *f)
 	for (size_t i = 0; i < f->ncounts; i++)
 		free(f->counts[i].table);
 	free(f->counts);
+	free(f->sames);
 	digest_free(f->d);
 	seal_free(f->seal);
 	unpack_release(&f->row);
@@ -189,10 +192,55 @@ rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
 }
 
 void
-rowfile_note_unchanged(struct rowfile *f, const char *table, uint64_t n)
+rowfile_note_unchanged(struct rowfile *f, const char *table,
+    const struct rowid *was, const struct rowid *is)
 {
-	if (n > 0)
-		count_of(f, table)->unchanged += n;
+	struct store_count *c = count_of(f, table);
+
+	c->unchanged++;
+	if (f->nsames == SAMES_MAX)
+		return;
+	if (f->nsames == f->sames_size) {
+		f->sames_size = f->sames_size != 0 ? 2 * f->sames_size : 16;
+		f->sames = mem_grow(f->sames, f->sames_size, sizeof(*f->sames));
+	}
+	f->sames[f->nsames].was = *was;
+	f->sames[f->nsames].is = *is;
+	f->sames[f->nsames++].count = (uint32_t)(c - f->counts);
+}
+
+size_t
+rowfile_sames(const struct rowfile *f, const struct same **out)
+{
+	*out = f->sames;
+	return f->nsames;
+}
+
+void
+rowfile_carry_unchanged(struct rowfile *f, const struct rowfile *from,
+    const char *but, rowfile_gone *gone, const void *arg)
+{
+	for (size_t i = 0; i < from->ncounts; i++) {
+		const struct store_count *c = &from->counts[i];
+		uint64_t known = 0;
+
+		if (c->unchanged == 0 ||
+		    (but != NULL && strcmp(c->table, but) == 0))
+			continue;
+		for (size_t k = 0; k < from->nsames; k++) {
+			const struct same *s = &from->sames[k];
+
+			if (s->count != i)
+				continue;
+			known++;
+			if (gone == NULL || !gone(arg, &s->is))
+				rowfile_note_unchanged(f, c->table, &s->was,
+				    &s->is);
+		}
+		if (c->unchanged > known)
+			count_of(f, c->table)->unchanged +=
+			    c->unchanged - known;
+	}
 }
 
 int

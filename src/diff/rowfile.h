@@ -23,8 +23,24 @@ void rowfile_close(struct rowfile *f);
 /* ERR_LIMIT where the file would grow above bytes_max. */
 int rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
     struct err *e) MUST_CHECK;
-/* n rows that were found equal to what they were at first. */
-void rowfile_note_unchanged(struct rowfile *f, const char *table, uint64_t n);
+/*
+ * A row that is equal to what it was at first: counted, and remembered by where
+ * it was and is, so that what a later statement does to it is not counted
+ * beside.  Of more than SAMES_MAX no more than the number is kept.
+ */
+#define SAMES_MAX 131072
+struct same {
+	struct rowid was, is;
+	uint32_t count; /* which of rowfile_counts */
+};
+void rowfile_note_unchanged(struct rowfile *f, const char *table,
+    const struct rowid *was, const struct rowid *is);
+/* Those of another file, but for one table (NULL: none), and for rows that
+ * other went on from: gone (may be NULL) tells. */
+typedef bool rowfile_gone(const void *arg, const struct rowid *is);
+void rowfile_carry_unchanged(struct rowfile *f, const struct rowfile *from,
+    const char *but, rowfile_gone *gone, const void *arg);
+size_t rowfile_sames(const struct rowfile *f, const struct same **out);
 int rowfile_flush(struct rowfile *f, struct err *e) MUST_CHECK;
 int rowfile_sync(struct rowfile *f, struct err *e) MUST_CHECK;
 uint64_t rowfile_rows(const struct rowfile *f);

@@ -286,7 +286,7 @@ write_folded(struct rowfile *to, struct fold *f, const struct rowline *then,
 	if (result == FOLD_ROW)
 		return rowfile_add(to, &f->im, UINT64_MAX, e);
 	if (result == FOLD_UNCHANGED)
-		rowfile_note_unchanged(to, f->im.table, 1);
+		rowfile_note_unchanged(to, f->im.table, &f->im.was, &f->im.is);
 	return 0;
 }
 
@@ -344,22 +344,51 @@ write_new(struct store *s, struct rowfile *to, struct err *e)
 	return r;
 }
 
-/* Unchanged rows are only counted, and stay so; but: not those of one table. */
-static void
-carry_unchanged(const struct rowfile *from, struct rowfile *to, const char *but)
+void
+store_note_unchanged(struct store *s, const struct image *im)
 {
-	const struct store_count *c;
-	size_t n = rowfile_counts(from, &c);
-
-	for (size_t i = 0; i < n; i++)
-		if (but == NULL || strcmp(c[i].table, but) != 0)
-			rowfile_note_unchanged(to, c[i].table, c[i].unchanged);
+	rowfile_note_unchanged(s->next != NULL ? s->next : s->now, im->table,
+	    &im->was, &im->is);
 }
 
-void
-store_note_unchanged(struct store *s, const char *table)
+static bool
+has_gone_on(const void *arg, const struct rowid *is)
 {
-	rowfile_note_unchanged(s->next != NULL ? s->next : s->now, table, 1);
+	uint64_t *at =
+	    placemap_at((struct placemap *)(uintptr_t)arg, is, false);
+
+	return at != NULL && *at != 0;
+}
+
+/* Rows that were unchanged are it no more where the new statement altered or
+ * deleted them, or matched them once more (and noted that itself). */
+static int
+carry_folded(struct store *s, struct rowfile *to, struct err *e)
+{
+	const struct same *same;
+	size_t old = rowfile_sames(s->now, &same), new;
+	struct placemap *went = placemap_new(old);
+	struct rowcursor c;
+	struct rowline l;
+	uint64_t *at;
+	int r = 0;
+
+	for (size_t i = 0; i < old; i++)
+		placemap_at(went, &same[i].is, true);
+	new = rowfile_sames(s->next, &same);
+	for (size_t i = 0; i < new; i++)
+		if ((at = placemap_at(went, &same[i].was, false)) != NULL)
+			*at = 1;
+	rowcursor_init(&c, s->next);
+	while (old > 0 && (r = rowcursor_next(&c, &l, e)) == 1)
+		if (l.was.leaf != 0 &&
+		    (at = placemap_at(went, &l.was, false)) != NULL)
+			*at = 1;
+	rowcursor_release(&c);
+	rowfile_carry_unchanged(to, s->now, NULL, has_gone_on, went);
+	rowfile_carry_unchanged(to, s->next, NULL, NULL, NULL);
+	placemap_free(went);
+	return r;
 }
 
 bool
@@ -443,7 +472,7 @@ store_forget(struct store *s, const char *table, struct err *e)
 		drop_folded(s, to);
 		return -1;
 	}
-	carry_unchanged(s->now, to, table);
+	rowfile_carry_unchanged(to, s->now, table, NULL, NULL);
 	if (replace(s, to, e) == -1) {
 		drop_folded(s, to);
 		return -1;
@@ -466,7 +495,7 @@ store_settle(struct store *s, store_flag *collateral, const void *arg,
 	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1 ||
 	    net_write(n, to, e) == -1)
 		goto fail;
-	carry_unchanged(s->now, to, NULL);
+	rowfile_carry_unchanged(to, s->now, NULL, NULL, NULL);
 	if (replace(s, to, e) == -1)
 		goto fail;
 	net_free(n);
@@ -487,10 +516,8 @@ store_fold_end(struct store *s, struct err *e)
 	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1)
 		goto fail;
 	if (link_rows(s, e) == -1 || write_standing(s, to, e) == -1 ||
-	    write_new(s, to, e) == -1)
+	    write_new(s, to, e) == -1 || carry_folded(s, to, e) == -1)
 		goto fail;
-	carry_unchanged(s->now, to, NULL);
-	carry_unchanged(s->next, to, NULL);
 	if (replace(s, to, e) == -1)
 		goto fail;
 	store_fold_abort(s);

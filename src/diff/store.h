@@ -83,7 +83,7 @@ int store_settle(struct store *s, store_flag *collateral, const void *arg,
     struct err *e) MUST_CHECK;
 
 /* A row that a statement matched and left as it was; it is counted alone. */
-void store_note_unchanged(struct store *s, const char *table);
+void store_note_unchanged(struct store *s, const struct image *im);
 
 /* Takes the rows of a table out, the unchanged ones too: what is known of them
  * proved to be not the whole truth, and a wrong image is worse than none. */
