@@ -19,8 +19,8 @@
 	" UNION ALL SELECT " REACH_ROW(tag) " FROM pg_catalog." from " x" \
 	"  WHERE x.oid >= 16384"
 #define REACH_STAMP(relations, names, classes, procs, types) \
-	"(SELECT pg_catalog.md5(pg_catalog.string_agg(w.s, ','" \
-	"  ORDER BY w.s COLLATE \"C\")) FROM (" \
+	"(SELECT pg_catalog.md5(COALESCE(pg_catalog.string_agg(w.s, ','" \
+	"  ORDER BY w.s COLLATE \"C\"), '')) FROM (" \
 	"SELECT 'n' || n.ord || ':' || COALESCE(pg_catalog." \
 	"  to_regclass(n.name)::pg_catalog.oid::pg_catalog.text, '-') AS s" \
 	"  FROM pg_catalog.unnest(" relations ")" \
