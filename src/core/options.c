@@ -37,6 +37,7 @@ limits_init(struct limits *l)
 		.params_max = 1000,
 		.diff_bytes_max = 4 * GIB,
 		.sweep_limit = GIB,
+		.narrow_above = 1 << 20,
 		.fold_rows_max = 200000,
 		.count_rows_max = 10000,
 		.statement_bytes_max = 64 * KIB,

@@ -58,6 +58,7 @@ struct limits {
 	int params_max;          /* 1000 */
 	uint64_t diff_bytes_max; /* 4 GiB */
 	uint64_t sweep_limit;    /* bytes of a table, 1 GiB */
+	uint64_t narrow_above;   /* bytes of a table, 1 MiB */
 	uint64_t fold_rows_max;  /* 200000 */
 	int64_t count_rows_max;  /* 10000 */
 	size_t statement_bytes_max; /* 65536 */

@@ -64,6 +64,7 @@ sweep_leaf_done(struct sweep *s)
 		free(sides[i]->values);
 		memset(sides[i], 0, sizeof(*sides[i]));
 	}
+	sweep_narrow_free(s);
 	free(s->heirs);
 	s->heirs = NULL;
 	s->nheirs = s->heirs_size = s->heirs_met = 0;
@@ -256,13 +257,12 @@ sweep_next_leaf(struct sweep *s)
 	sweep_ask(s, false, b, closed);
 }
 
-static const char *
-column_list(const struct relation *rel, struct text *t)
+void
+sweep_add_columns(const struct relation *rel, struct text *t)
 {
 	text_add(t, "airlock_s.tableoid, airlock_s.ctid");
 	for (size_t i = 0; i < rel->ncolumns; i++)
 		text_addf(t, ", airlock_s.%s", rel->columns[i].quoted);
-	return text_str(t);
 }
 
 static void
@@ -326,23 +326,71 @@ before_row(void *arg, const PGresult *res)
 		pool_stop(s->run->gate->observer->pool, s->observer);
 }
 
-/* age() is relative to our own top transaction id, and those of our
- * subtransactions are always larger. */
+void
+sweep_take_rows(struct sweep *s, bool writer, struct batch *b)
+{
+	batch_rows(b, writer ? after_row : before_row, s);
+}
+
 static void
 read_after(struct sweep *s)
 {
 	struct batch *b = sweep_guarded_batch();
-	struct text list = { 0 };
-	char *sql = mem_printf("SELECT %s FROM ONLY %s AS airlock_s WHERE "
-			       "pg_catalog.age(airlock_s.xmin) <= 0",
-	    column_list(s->leaf, &list), s->leaf->name);
+	struct text sql = { 0 };
 
-	batch_add(b, sql, 0, NULL);
-	batch_rows(b, after_row, s);
+	text_add(&sql, "SELECT ");
+	sweep_add_columns(s->leaf, &sql);
+	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_NEW,
+	    s->leaf->name);
+	batch_add(b, text_str(&sql), 0, NULL);
+	sweep_take_rows(s, true, b);
 	sweep_add_back(b);
 	sweep_ask(s, true, b, after_read);
-	text_release(&list);
-	free(sql);
+	text_release(&sql);
+}
+
+static bool
+open_spools(struct sweep *s)
+{
+	int fd = s->run->gate->changes_fd;
+	struct err e = ERR_INIT;
+
+	spool_close(s->after.spool);
+	spool_close(s->before.spool);
+	s->after.spool = s->before.spool = NULL;
+	if (spool_open(fd, &s->after.spool, &e) == 0 &&
+	    spool_open(fd, &s->before.spool, &e) == 0)
+		return true;
+	(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	return false;
+}
+
+/* The other leaves first, once: their rows may lead to its own. */
+static bool
+put_off(struct sweep *s)
+{
+	size_t leaf = s->leaves[s->at], left = s->n - s->at - 1;
+
+	if (left == 0 || s->again > s->n)
+		return false;
+	s->again++;
+	memmove(&s->leaves[s->at], &s->leaves[s->at + 1],
+	    left * sizeof(*s->leaves));
+	s->leaves[s->n - 1] = leaf;
+	return true;
+}
+
+void
+sweep_leaf_whole(struct sweep *s)
+{
+	if (put_off(s)) {
+		sweep_leaf_done(s);
+		sweep_next_leaf(s);
+	} else if (s->size > s->run->gate->o->limits.sweep_limit) {
+		sweep_give_up(s, "it is larger than sweep_limit");
+	} else if (open_spools(s)) {
+		read_after(s);
+	}
 }
 
 static void
@@ -350,8 +398,6 @@ checked(struct sweep *s, struct batch *b)
 {
 	const char *may = batch_cell(b, 0, 0, 0), *rls = batch_cell(b, 0, 0, 1);
 	const char *size = batch_cell(b, 0, 0, 2);
-	struct err e = ERR_INIT;
-	int fd = s->run->gate->changes_fd;
 
 	if (!batch_is_ok(b) || may == NULL || rls == NULL || size == NULL) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
@@ -362,46 +408,33 @@ checked(struct sweep *s, struct batch *b)
 		sweep_give_up(s, "the observer's login may not read it");
 		return;
 	}
-	if (strtoull(size, NULL, 10) > s->run->gate->o->limits.sweep_limit) {
-		sweep_give_up(s, "it is larger than sweep_limit");
-		return;
-	}
+	s->size = strtoull(size, NULL, 10);
 	s->hidden = rls[0] == 't' || s->leaf->row_security;
 	prepare_leaf(s);
-	if (spool_open(fd, &s->after.spool, &e) == -1 ||
-	    spool_open(fd, &s->before.spool, &e) == -1) {
-		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
-		return;
-	}
-	read_after(s);
+	if (open_spools(s) && !sweep_narrow(s))
+		sweep_leaf_whole(s);
 }
 
-/* Not with an upper bound on multixacts: others can make new ones on our rows
- * while we read (FOR KEY SHARE). */
 static void
 read_before(struct sweep *s)
 {
 	const struct change *c = s->run->change;
 	struct batch *b = batch_new();
-	struct text list = { 0 };
+	struct text sql = { 0 };
 	const char *values[] = { c->xid, c->multixact };
-	char *sql = mem_printf(
-	    "SELECT %s FROM ONLY %s AS airlock_s WHERE airlock_s.xmax <> '0' "
-	    "AND (((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "
-	    "$1::pg_catalog.int8) & 4294967295) < 2147483648 OR "
-	    "((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "
-	    "$2::pg_catalog.int8) & 4294967295) < 2147483648)",
-	    column_list(s->leaf, &list), s->leaf->name);
 
-	batch_add(b, sql, 2, values);
-	batch_rows(b, before_row, s);
+	text_add(&sql, "SELECT ");
+	sweep_add_columns(s->leaf, &sql);
+	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_OLD,
+	    s->leaf->name);
+	batch_add(b, text_str(&sql), 2, values);
+	sweep_take_rows(s, false, b);
 	sweep_ask(s, false, b, before_read);
-	text_release(&list);
-	free(sql);
+	text_release(&sql);
 }
 
-static bool
-row_failed(struct sweep *s)
+bool
+sweep_row_failed(struct sweep *s)
 {
 	if (s->row_err.code == ERR_NONE)
 		return false;
@@ -412,7 +445,7 @@ row_failed(struct sweep *s)
 static void
 after_read(struct sweep *s, struct batch *b)
 {
-	if (row_failed(s))
+	if (sweep_row_failed(s))
 		return;
 	if (batch_state(b, 4) != BATCH_OK || batch_state(b, 3) != BATCH_OK) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
@@ -431,7 +464,7 @@ before_read(struct sweep *s, struct batch *b)
 {
 	struct err e = ERR_INIT;
 
-	if (row_failed(s))
+	if (sweep_row_failed(s))
 		return;
 	if (batch_state(b, 0) != BATCH_OK) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,

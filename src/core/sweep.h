@@ -6,6 +6,19 @@
 
 #define PIECE 500 /* rows to a question */
 
+/* A row of the writer's that we wrote: age() is relative to our own top
+ * transaction id, and those of our subtransactions are always larger. */
+#define SWEEP_NEW "pg_catalog.age(airlock_s.xmin) <= 0"
+/* A row of the observer's that we replaced, or that somebody locked: $1 our id,
+ * $2 the next multixact at our beginning.  No upper bound on multixacts: others
+ * can make new ones on our rows while we read (FOR KEY SHARE). */
+#define SWEEP_OLD                                                              \
+	"airlock_s.xmax <> '0' AND "                                           \
+	"(((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "               \
+	"$1::pg_catalog.int8) & 4294967295) < 2147483648 OR "                  \
+	"((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "                \
+	"$2::pg_catalog.int8) & 4294967295) < 2147483648)"
+
 /* One side of one leaf: rows in a spool, then a piece of them in memory. */
 struct side {
 	struct spool *spool;
@@ -19,6 +32,9 @@ struct side {
 /*
  * For each leaf of each table that is not proved, in turn:
  *   look up   its columns and key, what either login may see, its size
+ *   narrow    a large one (core/sweep_narrow.c): what keys, indexes and the
+ *             last blocks lead to, if that is all; else all of it is read,
+ *             unless it is larger than sweep_limit
  *   after     rows whose xmin is ours, from the writer
  *   before    rows whose xmax is ours or a multixact newer than we, from the
  *             observer
@@ -34,7 +50,10 @@ struct sweep {
 	struct ticket *ticket;
 	struct link *observer;
 	size_t *leaves, n, at; /* of change->counts */
+	size_t again; /* leaves that were put off until the others are done */
 	struct relation *leaf;
+	uint64_t size; /* of the leaf, bytes */
+	struct narrow *narrow;
 	const char **names;
 	bool *key, hidden; /* hidden: a login does not see every row */
 	struct side after, before;
@@ -60,6 +79,16 @@ void sweep_leaf_done(struct sweep *s);
 void sweep_give_up(struct sweep *s, const char *why);
 enum run_next sweep_fail(struct sweep *s, enum reason reason, const char *text);
 void sweep_side_clear(struct side *d, size_t ncols);
+bool sweep_row_failed(struct sweep *s);
+/* The columns of airlock_s that a row is kept with; rows of the batch's last
+ * statement are kept, new ones from the writer, old ones from the observer. */
+void sweep_add_columns(const struct relation *rel, struct text *t);
+void sweep_take_rows(struct sweep *s, bool writer, struct batch *b);
+/* core/sweep_narrow.c: false where the leaf is not worth it; else the answer is
+ * sweep_pair, or this for a leaf that must be read whole. */
+bool sweep_narrow(struct sweep *s);
+void sweep_narrow_free(struct sweep *s);
+void sweep_leaf_whole(struct sweep *s);
 /* core/sweep_pair.c: both spools are full and rewound. */
 void sweep_pair(struct sweep *s);
 

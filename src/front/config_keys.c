@@ -100,6 +100,8 @@ const struct config_key config_keys[] = {
 	    "the row images of one change, on the disk")
 	K("sweep_limit", type_uint64, L(sweep_limit), "1G", 0, 1024 * GB, true,
 	    "tables up to this size are searched for rows that a trigger or cascade changed")
+	K("narrow_above", type_uint64, L(narrow_above), "1M", 0, 1024 * GB, true,
+	    "larger tables are searched by their keys and indexes first")
 	K("fold_rows_max", type_uint64, L(fold_rows_max), "200000", 1, 100000000, true,
 	    "changed rows up to which a change may be added to")
 	/* the parser child */

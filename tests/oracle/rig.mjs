@@ -14,7 +14,8 @@ const ROLES = `
 export class Rig {
 	made = 0;
 
-	static async start({ settings, config = '' } = {}) {
+	// narrow: above how many bytes a table's rows are looked for without a scan
+	static async start({ settings, config = '', narrow = process.env.ORACLE_NARROW ?? 0 } = {}) {
 		const g = new Rig();
 		g.cluster = await Cluster.start({ settings: { fsync: 'off', ...settings } });
 		await g.cluster.sql('postgres', `${ROLES} CREATE DATABASE oracle;`);
@@ -29,6 +30,7 @@ export class Rig {
 operator_guard = off
 shared_uid = yes
 lock_timeout = 300ms
+narrow_above = ${narrow}
 ${config}
 [database oracle]
 writer_dsn = ${url('app')}

@@ -1,0 +1,531 @@
+/* sweep_narrow: rows of a large leaf found without a scan of it, where the
+ * server's counters prove that these are all */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/sweep.h"
+
+#define ROWS_MAX 20000
+#define VALUES_MAX 10000
+#define TAIL_BLOCKS 64 /* and one for each eight rows */
+
+/* A foreign key between the leaf and another table of the change, by whose
+ * changed rows an index of the leaf finds its own. */
+struct probe {
+	char *table, *field; /* of the other */
+	char *column, *type; /* of the leaf, quoted */
+	struct text values;  /* an array literal, not closed */
+};
+
+struct narrow {
+	struct probe *v;
+	size_t n, nvalues;
+	char *key, *type, *top; /* the key's one column, its largest value */
+	uint64_t blocks;
+	struct text old, new; /* places, array literals */
+	uint64_t nold, nnew, seen;
+	bool failed;
+};
+
+static sweep_answer asked, old_read, new_read, new_seen;
+
+/* $1 the leaf, $2 the other tables of the change.  Keys of one column each, for
+ * which the leaf has an index that begins with it. */
+static const char links_sql[] =
+    "WITH me AS (SELECT $1::pg_catalog.oid AS oid, COALESCE("
+    "  pg_catalog.pg_partition_root($1::pg_catalog.oid)::pg_catalog.oid,"
+    "  $1::pg_catalog.oid) AS root), "
+    "o AS (SELECT n.name, pg_catalog.to_regclass(n.name)::pg_catalog.oid AS oid"
+    "  FROM pg_catalog.unnest($2::pg_catalog.text[]) AS n(name)), "
+    "x AS (SELECT o.name, k.confrelid AS other, k.confkey[1] AS field,"
+    "  k.conrelid AS mine, k.conkey[1] AS num FROM me"
+    "  JOIN pg_catalog.pg_constraint k ON k.contype = 'f'"
+    "   AND k.conrelid IN (me.oid, me.root) AND k.conkey[2] IS NULL"
+    "  JOIN o ON o.oid = k.confrelid"
+    " UNION SELECT o.name, k.conrelid, k.conkey[1], k.confrelid, k.confkey[1]"
+    "  FROM me JOIN pg_catalog.pg_constraint k ON k.contype = 'f'"
+    "   AND k.confrelid IN (me.oid, me.root) AND k.conkey[2] IS NULL"
+    "  JOIN o ON o.oid = k.conrelid) "
+    "SELECT DISTINCT x.name, f.attname, pg_catalog.quote_ident(a.attname),"
+    " pg_catalog.format_type(a.atttypid, NULL) "
+    "FROM me CROSS JOIN x "
+    "JOIN pg_catalog.pg_attribute f ON f.attrelid = x.other"
+    " AND f.attnum = x.field "
+    "JOIN pg_catalog.pg_attribute m ON m.attrelid = x.mine AND m.attnum = x.num "
+    "JOIN pg_catalog.pg_attribute a ON a.attrelid = me.oid"
+    " AND a.attname = m.attname AND a.attnum > 0 "
+    "JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typelem = 0 "
+    "WHERE EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = me.oid"
+    "  AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL)";
+
+/* --- small parts --- */
+
+void
+sweep_narrow_free(struct sweep *s)
+{
+	struct narrow *w = s->narrow;
+
+	if (w == NULL)
+		return;
+	for (size_t i = 0; i < w->n; i++) {
+		free(w->v[i].table);
+		free(w->v[i].field);
+		free(w->v[i].column);
+		free(w->v[i].type);
+		text_release(&w->v[i].values);
+	}
+	free(w->v);
+	free(w->key);
+	free(w->type);
+	free(w->top);
+	text_release(&w->old);
+	text_release(&w->new);
+	free(w);
+	s->narrow = NULL;
+}
+
+static uint64_t
+most_new(const struct sweep *s)
+{
+	const uint64_t *n = sweep_row(s)->n;
+
+	return n[IMAGE_INSERT] + n[IMAGE_UPDATE];
+}
+
+static uint64_t
+most_old(const struct sweep *s)
+{
+	const uint64_t *n = sweep_row(s)->n;
+
+	return n[IMAGE_UPDATE] + n[IMAGE_DELETE];
+}
+
+/* Rows of other tables of the change that are found later may lead here. */
+static void
+no_way(struct sweep *s)
+{
+	sweep_narrow_free(s);
+	sweep_leaf_whole(s);
+}
+
+/* The places of the rows in a spool, which is read from its start after. */
+static int
+read_places(struct sweep *s, struct side *d, struct text *out, uint64_t *n,
+    struct err *e)
+{
+	size_t ncols = s->leaf->ncolumns;
+	struct value *v = mem_array(ncols, sizeof(*v));
+	struct rowid id;
+	int rc = spool_rewind(d->spool, e);
+
+	while (rc == 0 && (rc = spool_next(d->spool, &id, v, ncols, e)) == 1) {
+		text_addf(out, "%s\"(%u,%u)\"", *n > 0 ? "," : "{", id.block,
+		    id.item);
+		++*n;
+		rc = 0;
+	}
+	if (rc == 0)
+		rc = spool_rewind(d->spool, e);
+	text_add(out, *n > 0 ? "}" : "{}");
+	free(v);
+	return rc;
+}
+
+static struct batch *
+begin(void)
+{
+	struct batch *b = sweep_guarded_batch();
+
+	batch_add(b, "SET LOCAL enable_seqscan = off", 0, NULL);
+	return b;
+}
+
+/* --- what leads to rows of it --- */
+
+static char *
+dup(const struct batch *b, size_t step, int row, int col)
+{
+	const char *cell = batch_cell(b, step, row, col);
+
+	return mem_strdup(cell != NULL ? cell : "");
+}
+
+static bool
+add_value(struct narrow *w, struct probe *p, const json_t *image)
+{
+	const json_t *j = json_object_get(image, p->field);
+	struct value v = { json_string_value(j), json_string_length(j) };
+
+	if (v.p == NULL)
+		return true;
+	capture_add_item(&p->values, &v);
+	return ++w->nvalues < VALUES_MAX;
+}
+
+static bool
+take_row(void *arg, const char *line, size_t len)
+{
+	struct narrow *w = arg;
+	json_t *row = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+	const char *table = json_string_value(json_object_get(row, "table"));
+
+	w->failed = w->failed || table == NULL;
+	for (size_t i = 0; !w->failed && i < w->n; i++) {
+		struct probe *p = &w->v[i];
+		json_t *before = json_object_get(row, "before");
+		json_t *after = json_object_get(row, "after");
+
+		if (strcmp(p->table, table) != 0)
+			continue;
+		w->failed = !add_value(w, p, before) ||
+		            (!json_equal(json_object_get(before, p->field),
+				 json_object_get(after, p->field)) &&
+				!add_value(w, p, after));
+	}
+	json_decref(row);
+	return !w->failed;
+}
+
+static void
+drop_probe(struct narrow *w, size_t i)
+{
+	struct probe p = w->v[i];
+
+	w->v[i] = w->v[--w->n];
+	w->v[w->n] = p;
+	free(p.table);
+	free(p.field);
+	free(p.column);
+	free(p.type);
+	memset(&w->v[w->n], 0, sizeof(p));
+}
+
+static bool
+read_links(struct sweep *s, const struct batch *b, size_t step)
+{
+	struct narrow *w = s->narrow;
+	struct store *from = s->run->change->store;
+	int n = batch_ntuples(b, step);
+	struct err e = ERR_INIT;
+	uint64_t next;
+
+	w->v = mem_array((size_t)n + 1, sizeof(*w->v));
+	for (int i = 0; i < n; i++)
+		w->v[w->n++] = (struct probe){ .table = dup(b, step, i, 0),
+			.field = dup(b, step, i, 1),
+			.column = dup(b, step, i, 2),
+			.type = dup(b, step, i, 3) };
+	if (w->n > 0 &&
+	    (store_rows(from) > ROWS_MAX ||
+		store_read(from, 0, take_row, w, &next, &e) == -1 || w->failed))
+		return false;
+	for (size_t i = w->n; i-- > 0;)
+		if (w->v[i].values.len == 0)
+			drop_probe(w, i);
+		else
+			text_addc(&w->v[i].values, '}');
+	return true;
+}
+
+/* --- questions --- */
+
+/* " UNION ALL SELECT ctid ... WHERE column = ANY ($n)", each with a value. */
+static int
+add_probes(const struct sweep *s, struct text *sql, const char *where,
+    const char **values, int n)
+{
+	const struct narrow *w = s->narrow;
+
+	for (size_t i = 0; i < w->n; i++) {
+		values[n++] = text_str(&w->v[i].values);
+		text_addf(sql,
+		    " UNION ALL SELECT airlock_s.ctid FROM ONLY %s AS airlock_s"
+		    " WHERE airlock_s.%s = ANY ($%d::pg_catalog.text[]::%s[])"
+		    " AND %s",
+		    s->leaf->name, w->v[i].column, n, w->v[i].type, where);
+	}
+	return n;
+}
+
+static void
+ask_old(struct sweep *s)
+{
+	const struct change *c = s->run->change;
+	const char **values = mem_array(s->narrow->n + 2, sizeof(*values));
+	struct batch *b = begin();
+	struct text sql = { 0 };
+	int n = 2;
+
+	values[0] = c->xid;
+	values[1] = c->multixact;
+	text_add(&sql, "SELECT ");
+	sweep_add_columns(s->leaf, &sql);
+	text_addf(&sql,
+	    " FROM ONLY %s AS airlock_s WHERE airlock_s.ctid = ANY (ARRAY("
+	    "SELECT NULL::pg_catalog.tid WHERE false",
+	    s->leaf->name);
+	n = add_probes(s, &sql, SWEEP_OLD, values, n);
+	text_add(&sql, ")) AND " SWEEP_OLD);
+	batch_add(b, text_str(&sql), n, values);
+	sweep_take_rows(s, false, b);
+	sweep_add_back(b);
+	sweep_ask(s, false, b, old_read);
+	text_release(&sql);
+	free(values);
+}
+
+/* What took the place of the old ones; what stands behind the largest key that
+ * was, or in the last blocks; what the other tables' rows lead to. */
+static void
+ask_new(struct sweep *s)
+{
+	struct narrow *w = s->narrow;
+	const char **values = mem_array(w->n + 4, sizeof(*values));
+	uint64_t tail = TAIL_BLOCKS + most_new(s) / 8;
+	struct batch *b = begin();
+	char block[40], *seen;
+	struct text sql = { 0 };
+	int n = 3;
+
+	values[0] = text_str(&w->old);
+	values[1] = s->leaf->name;
+	values[2] = block;
+	snprintf(block, sizeof(block), "(%" PRIu64 ",0)",
+	    w->blocks > tail ? w->blocks - tail : 0);
+	text_add(&sql, "SELECT ");
+	sweep_add_columns(s->leaf, &sql);
+	text_addf(&sql,
+	    " FROM ONLY %s AS airlock_s WHERE airlock_s.ctid = ANY (ARRAY("
+	    "SELECT pg_catalog.currtid2($2::pg_catalog.text, airlock_u.was) "
+	    "FROM pg_catalog.unnest($1::pg_catalog.tid[]) AS airlock_u(was)"
+	    " UNION ALL SELECT airlock_s.ctid FROM ONLY %s AS airlock_s WHERE "
+	    "airlock_s.ctid >= $3::pg_catalog.tid AND " SWEEP_NEW,
+	    s->leaf->name, s->leaf->name);
+	if (w->top != NULL) {
+		values[n++] = w->top;
+		text_addf(&sql,
+		    " UNION ALL SELECT airlock_s.ctid FROM ONLY %s AS airlock_s"
+		    " WHERE airlock_s.%s > $%d::pg_catalog.text::%s AND " SWEEP_NEW,
+		    s->leaf->name, w->key, n, w->type);
+	}
+	n = add_probes(s, &sql, SWEEP_NEW, values, n);
+	text_add(&sql, ")) AND " SWEEP_NEW);
+	batch_add(b, text_str(&sql), n, values);
+	sweep_take_rows(s, true, b);
+	seen =
+	    mem_printf("SELECT pg_catalog.count(*) FROM ONLY %s AS airlock_s "
+		       "WHERE airlock_s.ctid = ANY ($1::pg_catalog.tid[])",
+		s->leaf->name);
+	batch_add(b, seen, 1, values);
+	sweep_add_back(b);
+	sweep_ask(s, true, b, new_read);
+	text_release(&sql);
+	free(seen);
+	free(values);
+}
+
+/* --- answers --- */
+
+static bool
+is_back(const struct batch *b, size_t step)
+{
+	return batch_state(b, step) == BATCH_OK &&
+	       batch_state(b, step + 1) == BATCH_OK;
+}
+
+static void
+asked(struct sweep *s, struct batch *b)
+{
+	struct narrow *w = s->narrow;
+	size_t step = w->key != NULL ? 4 : 3;
+	const char *blocks = batch_cell(b, 2, 0, 0);
+
+	if (!is_back(b, step + 2)) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the observer could not be asked about a table");
+		return;
+	}
+	if (blocks == NULL || batch_state(b, step) != BATCH_OK ||
+	    !read_links(s, b, step)) {
+		no_way(s);
+		return;
+	}
+	w->blocks = strtoull(blocks, NULL, 10);
+	if (w->key != NULL && batch_cell(b, 3, 0, 0) != NULL)
+		w->top = mem_strdup(batch_cell(b, 3, 0, 0));
+	if (most_old(s) == 0) {
+		text_add(&w->old, "{}");
+		ask_new(s);
+	} else if (w->n > 0) {
+		ask_old(s);
+	} else {
+		no_way(s);
+	}
+}
+
+static void
+old_read(struct sweep *s, struct batch *b)
+{
+	struct narrow *w = s->narrow;
+	struct err e = ERR_INIT;
+
+	if (sweep_row_failed(s))
+		return;
+	if (!is_back(b, 4)) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the observer could not search a table");
+		return;
+	}
+	if (batch_state(b, 2) != BATCH_OK) {
+		no_way(s);
+		return;
+	}
+	if (read_places(s, &s->before, &w->old, &w->nold, &e) == -1)
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	else if (w->nold < most_old(s))
+		no_way(s);
+	else
+		ask_new(s);
+}
+
+static void
+settle(struct sweep *s)
+{
+	struct narrow *w = s->narrow;
+
+	if (w->nnew - w->seen != most_new(s)) {
+		no_way(s);
+		return;
+	}
+	log_debug("%s: %s was not scanned", s->run->change->id,
+	    sweep_row(s)->name);
+	sweep_narrow_free(s);
+	s->hidden = true; /* nothing but equality proves it */
+	sweep_pair(s);
+}
+
+static void
+new_read(struct sweep *s, struct batch *b)
+{
+	struct narrow *w = s->narrow;
+	const char *seen = batch_cell(b, 3, 0, 0);
+	const char *values[1];
+	struct err e = ERR_INIT;
+	char *sql;
+
+	if (sweep_row_failed(s))
+		return;
+	if (!is_back(b, 5)) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the transaction could not be put back after a search");
+		return;
+	}
+	if (batch_state(b, 2) != BATCH_OK || seen == NULL) {
+		no_way(s);
+		return;
+	}
+	if (read_places(s, &s->after, &w->new, &w->nnew, &e) == -1) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+		return;
+	}
+	/* Old rows that the writer still sees were only locked. */
+	if (w->nold - strtoull(seen, NULL, 10) != most_old(s) ||
+	    w->nnew < most_new(s)) {
+		no_way(s);
+		return;
+	}
+	if (w->nnew == 0) {
+		settle(s);
+		return;
+	}
+	b = begin();
+	values[0] = text_str(&w->new);
+	sql = mem_printf("SELECT pg_catalog.count(*) FROM ONLY %s AS airlock_s "
+			 "WHERE airlock_s.ctid = ANY ($1::pg_catalog.tid[])",
+	    s->leaf->name);
+	batch_add(b, sql, 1, values);
+	sweep_add_back(b);
+	sweep_ask(s, false, b, new_seen);
+	free(sql);
+}
+
+static void
+new_seen(struct sweep *s, struct batch *b)
+{
+	const char *seen = batch_cell(b, 2, 0, 0);
+
+	if (!is_back(b, 4)) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the observer could not search a table");
+	} else if (seen == NULL) {
+		no_way(s);
+	} else {
+		s->narrow->seen = strtoull(seen, NULL, 10);
+		settle(s);
+	}
+}
+
+/* --- the beginning --- */
+
+static void
+note_key(struct sweep *s)
+{
+	const struct column *key = NULL;
+
+	for (size_t i = 0; i < s->leaf->ncolumns; i++) {
+		if (!s->leaf->columns[i].key)
+			continue;
+		if (key != NULL)
+			return; /* of more than one column */
+		key = &s->leaf->columns[i];
+	}
+	if (key == NULL || sweep_row(s)->n[IMAGE_INSERT] == 0)
+		return;
+	s->narrow->key = mem_strdup(key->quoted);
+	s->narrow->type = mem_strdup(key->type);
+}
+
+bool
+sweep_narrow(struct sweep *s)
+{
+	const struct change *c = s->run->change;
+	struct text names = { 0 };
+	char oid[16], *sql;
+	const char *values[] = { oid, NULL };
+	struct batch *b;
+
+	if (s->size <= s->run->gate->o->limits.narrow_above || most_new(s) + most_old(s) > ROWS_MAX)
+		return false;
+	s->narrow = mem_new(sizeof(*s->narrow));
+	note_key(s);
+	snprintf(oid, sizeof(oid), "%u", s->leaf->oid);
+	for (size_t i = 0; i < c->ntables; i++) {
+		const struct value v = { c->tables[i].name,
+			strlen(c->tables[i].name) };
+
+		capture_add_item(&names, &v);
+	}
+	text_add(&names, names.len > 0 ? "}" : "{}");
+	values[1] = text_str(&names);
+	b = begin();
+	batch_add(b,
+	    "SELECT pg_catalog.pg_relation_size($1::pg_catalog.oid) / "
+	    "pg_catalog.current_setting('block_size')::pg_catalog.int8",
+	    1, values);
+	if (s->narrow->key != NULL) {
+		sql = mem_printf("SELECT airlock_s.%s FROM ONLY %s AS airlock_s"
+				 " ORDER BY 1 DESC LIMIT 1",
+		    s->narrow->key, s->leaf->name);
+		batch_add(b, sql, 0, NULL);
+		free(sql);
+	}
+	batch_add(b, links_sql, 2, values);
+	sweep_add_back(b);
+	sweep_ask(s, false, b, asked);
+	text_release(&names);
+	return true;
+}

@@ -1,0 +1,104 @@
+// narrow: rows that others wrote in a large table are found without a scan of it
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { outcome, release, world } from './lib/world.mjs';
+
+after(release);
+
+const BIG = 60000;
+const fn = (name, body) => `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} RETURN NULL; END $$;`;
+const on = (event, name = 'f') => `CREATE TRIGGER ${name} AFTER ${event} ON t FOR EACH ROW EXECUTE FUNCTION ${name}();`;
+const T = 'CREATE TABLE t(id int PRIMARY KEY, a int); INSERT INTO t SELECT g, g FROM generate_series(1, 1000) g;';
+const LOG = `CREATE TABLE big(id bigserial PRIMARY KEY, x text); INSERT INTO big(x) SELECT repeat('x', 50) || g FROM generate_series(1, ${BIG}) g;`;
+const KID = (action, index = 'CREATE INDEX ON big(p);') => `CREATE TABLE big(id int PRIMARY KEY, p int REFERENCES t ${action}, x text);
+	INSERT INTO big SELECT g, 1 + g % 1000, 'x' FROM generate_series(1, ${BIG}) g; ${index}`;
+const PARENT = `CREATE TABLE big(id int PRIMARY KEY, n int); INSERT INTO big SELECT g, 0 FROM generate_series(1, ${BIG}) g;
+	CREATE TABLE t(id int PRIMARY KEY, a int REFERENCES big); INSERT INTO t SELECT g, g FROM generate_series(1, 1000) g;`;
+
+// What is swept and must not be scanned is called big, or begins so.
+const cases = {
+	'rows behind the largest key': [`${T} ${LOG} ${fn('f', 'INSERT INTO big(x) VALUES (\'new\'), (\'newer\');')} ${on('UPDATE')}`,
+		'UPDATE t SET a = 0 WHERE id < 4', { inserted: 6 }],
+	'rows at the end of a table without a key': [`${T} CREATE TABLE big(x text); INSERT INTO big SELECT repeat('x', 50) || g FROM generate_series(1, ${BIG}) g;
+		${fn('f', 'INSERT INTO big(x) VALUES (OLD.id);')} ${on('DELETE')}`, 'DELETE FROM t WHERE id < 200', { inserted: 199 }],
+	'rows that a cascade deletes': [T + KID('ON DELETE CASCADE'), 'DELETE FROM t WHERE id IN (7, 9)', { deleted: 120 }],
+	'rows that a cascade sets null': [T + KID('ON DELETE SET NULL'), 'DELETE FROM t WHERE id IN (7, 9)', { updated: 120 }],
+	'rows whose key changes with that of the other': [T + KID('ON UPDATE CASCADE'), 'UPDATE t SET id = 5000 WHERE id = 7', { updated: 60 }],
+	'rows that are referred to': [`${PARENT} ${fn('f', 'UPDATE big SET n = n + 1 WHERE id = NEW.a;')} ${on('INSERT')}`,
+		'INSERT INTO t VALUES (2000, 777), (2001, 888)', { updated: 2 }],
+	'of those that are referred to, some': [`${PARENT} ${fn('f', 'UPDATE big SET n = n + 1 WHERE id = NEW.a AND id < 800;')} ${on('INSERT')}`,
+		'INSERT INTO t VALUES (2000, 777), (2001, 888)', { updated: 1 }],
+	'rows that a cascade of a cascade deletes': [`${T} CREATE TABLE big2(id int PRIMARY KEY, p int REFERENCES t ON DELETE CASCADE);
+		INSERT INTO big2 SELECT g, 1 + g % 1000 FROM generate_series(1, ${BIG}) g; CREATE INDEX ON big2(p);
+		CREATE TABLE big(id int PRIMARY KEY, p int REFERENCES big2 ON DELETE CASCADE); INSERT INTO big SELECT g, g FROM generate_series(1, ${BIG}) g; CREATE INDEX ON big(p);`,
+	'DELETE FROM t WHERE id = 7', { deleted: 60 }],
+	'rows in parts of a table': [`${T} CREATE TABLE big(id int, p int REFERENCES t ON DELETE CASCADE) PARTITION BY HASH (id); CREATE INDEX ON big(p);
+		CREATE TABLE big1 PARTITION OF big FOR VALUES WITH (MODULUS 2, REMAINDER 0); CREATE TABLE big2 PARTITION OF big FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+		INSERT INTO big SELECT g, 1 + g % 1000 FROM generate_series(1, ${2 * BIG}) g;`,
+	'DELETE FROM t WHERE id = 7', { deleted: 120 }],
+};
+
+// Scans from one end to the other, by table, that have been since.
+const scans = async w => JSON.parse(await w.sql('SELECT json_object_agg(relname, seq_scan) FROM pg_stat_user_tables'));
+
+async function held(t, setup, sql, config) {
+	const w = await world(t, { setup, url: x => x.cluster.url(x.database), config });
+	await w.sql('VACUUM ANALYZE');
+	const before = await scans(w);
+	const { json, text } = await w.agent.execute(sql);
+	assert.equal(json?.status, 'pending', text);
+	const { head, rows } = await w.operator.show(json.change_id);
+	assert.deepEqual(head.tables, json.tables);
+	return { w, json, rows, before, big: json.tables.find(x => x.table === 'public.big') };
+}
+
+// Its sessions report what they did when they end.
+async function scanned({ w, before, json }) {
+	await w.operator.rollback(json.change_id);
+	await w.daemon.stop();
+	const now = await scans(w);
+	return Object.keys(now).filter(name => name.startsWith('big') && now[name] > before[name]);
+}
+
+for (const [name, [setup, sql, expected]] of Object.entries(cases))
+	test(`${name} are found without a scan`, async t => {
+		const x = await held(t, setup, sql);
+		assert.equal(x.json.complete, true);
+		assert.deepEqual({ inserted: 0, updated: 0, deleted: 0, ...expected },
+			{ inserted: x.big.inserted, updated: x.big.updated, deleted: x.big.deleted });
+		assert.equal(x.rows.filter(r => r.table === 'public.big').length, Object.values(expected)[0]);
+		assert.deepEqual(await scanned(x), []);
+	});
+
+test('rows that nothing leads to are found by a scan', async t => {
+	const x = await held(t, `${T} ${LOG} ${fn('f', 'UPDATE big SET x = \'changed\' WHERE id = 500 + NEW.id;')} ${on('UPDATE')}`,
+		'UPDATE t SET a = 0 WHERE id < 4');
+	assert.equal(x.json.complete, true);
+	assert.equal(x.big.updated, 3);
+	assert.deepEqual(await scanned(x), ['big']);
+});
+
+test('a table above sweep_limit is complete where its rows are found without a scan, else not', async t => {
+	const config = '[airlock]\nsweep_limit = 2M\n';
+	const found = await held(t, T + KID('ON DELETE CASCADE'), 'DELETE FROM t WHERE id = 7', config);
+	assert.equal(found.json.complete, true);
+	assert.equal(found.big.deleted, 60);
+	const lost = await held(t, `${T} ${LOG} ${fn('f', 'UPDATE big SET x = \'changed\' WHERE id = 500 + NEW.id;')} ${on('UPDATE')}`,
+		'UPDATE t SET a = 0 WHERE id < 4', config);
+	assert.deepEqual([lost.json.complete, lost.big.complete, lost.big.updated, lost.json.risk], [false, false, 3, 'high']);
+	assert.match(lost.json.reasons.find(r => r.code === 'INCOMPLETE').text, /sweep_limit/);
+	assert.deepEqual(await scanned(lost), []);
+});
+
+test('a table of just sweep_limit is scanned, of one byte more is not', async t => {
+	const setup = `${T} CREATE TABLE big(x text); INSERT INTO big SELECT 'x' FROM generate_series(1, 10000);
+		${fn('f', 'UPDATE big SET x = \'y\' WHERE ctid = \'(0,1)\';')} ${on('UPDATE')}`;
+	const first = await held(t, setup, 'UPDATE t SET a = 0 WHERE id = 1');
+	const size = Number(await first.w.sql('SELECT pg_relation_size(\'big\')'));
+	for (const [limit, complete] of [[size, true], [size - 1, false]]) {
+		const x = await held(t, setup, 'UPDATE t SET a = 0 WHERE id = 1', `[airlock]\nsweep_limit = ${limit}\nnarrow_above = 0\n`);
+		assert.equal(Number(await x.w.sql('SELECT pg_relation_size(\'big\')')), size);
+		assert.equal(x.json.complete, complete);
+		assert.equal(x.big.updated, 1);
+	}
+});
