@@ -48,11 +48,13 @@ static void
 ended(struct decision *d, const char *why, const char *reason)
 {
 	struct change *c = d->change;
+	char text[400];
 
+	snprintf(text, sizeof(text),
+	    "%.300s: the change is rolled back, COMMIT was not sent", reason);
 	c->decision = NULL;
 	change_end(c, why, reason, NULL);
-	finish(d, false, "ROLLED_BACK",
-	    "the change was lost before COMMIT was sent: it is rolled back");
+	finish(d, false, "ROLLED_BACK", text);
 }
 
 static void

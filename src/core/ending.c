@@ -48,6 +48,7 @@ run_free(struct run *r)
 	free(r->leaves);
 	free(r->sql);
 	free(r->bare);
+	free(r->deferrable);
 	free(r->intent);
 	r->agent->calls--;
 	free(r);

@@ -119,8 +119,8 @@ make_batch(struct run *r)
 	else
 		r->i_open = batch_add_prepared(b, SESSION_OPEN, 0, NULL);
 	r->i_pinned = add_pins(r, b);
-	if (r->adding)
-		batch_add(b, "SET CONSTRAINTS ALL DEFERRED", 0, NULL);
+	if (r->deferrable != NULL)
+		batch_add(b, r->deferrable, 0, NULL);
 	r->i_statement =
 	    batch_add(b, sent(r), r->params.n, parameters_values(&r->params));
 	batch_rows(b, run_row, r);

@@ -91,9 +91,10 @@ extern const char *const change_status[CHANGE_NSTATES];
 struct change_table {
 	char *name;
 	bool collateral, complete;
-	json_t *by;  /* what may have written it: array, or NULL */
-	bool opaque; /* its rows cannot be had by any way */
-	bool exact;  /* counts come from the store; else from the counters */
+	json_t *by;      /* what may have written it: array, or NULL */
+	bool opaque;     /* its rows cannot be had by any way */
+	const char *why; /* it is not complete: a constant, or NULL */
+	bool exact; /* counts come from the store; else from the counters */
 	uint64_t n[IMAGE_NOPS];
 	uint64_t unchanged;
 	uint64_t counted[IMAGE_NOPS];    /* by the server, all statements */
@@ -152,7 +153,7 @@ struct change {
 	struct verdict verdict; /* asked, and of what was measured */
 	json_t *effects;        /* [{"code","text"}] */
 	bool complete, hidden_ddl;
-	const char *why_incomplete; /* a constant, or NULL */
+	const char *why_incomplete; /* of no table: a constant, or NULL */
 	char deferred[300]; /* the deferred constraint that fails, or "" */
 	enum severity risk;
 	char digest[DIGEST_HEX_SIZE];

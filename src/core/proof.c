@@ -108,6 +108,10 @@ delta_of(const struct run *r, const struct count_row *row,
 	const struct count_row *was = counts_find(&r->change->counts, row->oid);
 	bool any = false;
 
+	/* TRUNCATE lets them begin anew. */
+	for (int i = 0; was != NULL && i < IMAGE_NOPS; i++)
+		if (row->n[i] < was->n[i])
+			was = NULL;
 	for (int i = 0; i < IMAGE_NOPS; i++) {
 		delta[i] = row->n[i] - (was != NULL ? was->n[i] : 0);
 		any = any || delta[i] != 0;
@@ -144,11 +148,11 @@ spoil(struct change_table *t)
 
 /* No search can help. */
 static void
-spoil_for_good(struct change *c, struct change_table *t, const char *why)
+spoil_for_good(struct change_table *t, const char *why)
 {
 	spoil(t);
 	t->opaque = true;
-	c->why_incomplete = why;
+	t->why = why;
 }
 
 static void
@@ -167,10 +171,9 @@ prove_table(struct run *r, const struct count_row *row)
 		t->counted[i] += delta[i];
 	agrees = leaf != NULL && memcmp(leaf->n, delta, sizeof(delta)) == 0;
 	if (row->exclusive)
-		spoil_for_good(r->change, t,
-		    "a table was emptied, altered or locked whole");
+		spoil_for_good(t, "it was emptied, altered or locked whole");
 	else if (row->persistence == 't')
-		spoil_for_good(r->change, t, "a temporary table was written");
+		spoil_for_good(t, "it is a temporary table");
 	else if (!agrees || r->plan.path == CAPTURE_PLAIN)
 		spoil(t);
 }
@@ -199,8 +202,7 @@ prove_row(struct run *r, const struct count_row *row)
 		add_effect(c, "FOREIGN_TABLE",
 		    "is written on another server; no row of it can be shown",
 		    row->name);
-		spoil_for_good(c, table_for(r, row),
-		    "a foreign table was written");
+		spoil_for_good(table_for(r, row), "it is a foreign table");
 		verdict_add(&c->asked, REASON_OUTSIDE_EFFECT, -1,
 		    "%.128s is a foreign table", row->name);
 		break;
@@ -254,6 +256,29 @@ is_collateral(const void *arg, const char *table)
 
 /* --- the verdict --- */
 
+/* By table, as long as it is so, whichever statement came last. */
+static void
+say_incomplete(struct change *c)
+{
+	struct text t = { 0 };
+
+	if (c->why_incomplete != NULL)
+		text_add(&t, c->why_incomplete);
+	for (size_t i = 0; i < c->ntables; i++) {
+		const struct change_table *k = &c->tables[i];
+
+		if (!k->complete && k->why != NULL)
+			text_addf(&t, "%s%.128s (%s)", t.len > 0 ? ", " : "",
+			    k->name, k->why);
+	}
+	if (!c->complete && t.len > 0)
+		verdict_add(&c->verdict, REASON_INCOMPLETE, -1,
+		    "rows that changed are not all shown: %.280s; the counts "
+		    "are the server's own",
+		    text_str(&t));
+	text_release(&t);
+}
+
 static void
 judge(struct run *r)
 {
@@ -275,11 +300,7 @@ judge(struct run *r)
 	if (*r->deferred != '\0')
 		verdict_add(&c->verdict, REASON_DEFERRED_FAILURE, -1,
 		    "COMMIT would be refused: %s", r->deferred);
-	if (!c->complete && c->why_incomplete != NULL)
-		verdict_add(&c->verdict, REASON_INCOMPLETE, -1,
-		    "rows that changed are not all shown: %s; the counts are "
-		    "the server's own",
-		    c->why_incomplete);
+	say_incomplete(c);
 	verdict_effect(&r->facts, &x, &c->verdict);
 	c->risk = verdict_risk(&c->verdict);
 	free(v);

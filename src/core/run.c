@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "pg/session.h"
 
 static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify,
     weigh, release_it, learn_types, seal, record_it;
@@ -19,6 +20,7 @@ static run_step *const steps[] = {
 	rewrite_it,        /* the child splices RETURNING in, with proof */
 	take_link,         /* a change, and a link of its own */
 	know_catalogs,     /* the first write after the start waits for them */
+	run_deferrable,    /* what is deferred again before one is added */
 	run_execute,       /* begin, statement, counters: one round trip */
 	verify,            /* the target is still what it was taken for */
 	weigh,             /* the condition, by that definition */
@@ -343,10 +345,35 @@ weigh(struct run *r)
 	return RUN_GO;
 }
 
+/* A TRUNCATE is counted by savepoint, and counts otherwise once that is gone:
+ * the base of what comes is what is counted then.  Nothing else may differ. */
+static int
+count_anew(struct run *r, const struct batch *b, struct err *e)
+{
+	struct counts *was = &r->change->counts, now = { 0 };
+	bool same;
+
+	if (counts_read(b, 1, &now, e) == -1)
+		return -1;
+	for (size_t i = 0; i < was->n; i++) {
+		const struct count_row *row = counts_find(&now, was->v[i].oid);
+
+		if (row != NULL && row->exclusive)
+			memcpy(was->v[i].n, row->n, sizeof(row->n));
+	}
+	same = counts_equal(was, &now);
+	counts_release(&now);
+	return same
+	           ? 0
+	           : err_set(e, ERR_DATABASE,
+			 "the server's counters moved after the diff was made");
+}
+
 static void
 released(void *arg, struct link *l UNUSED, struct batch *b)
 {
 	struct run *r = arg;
+	struct err e = ERR_INIT;
 
 	r->in_batch = false;
 	if (batch_is_lost(b))
@@ -354,6 +381,8 @@ released(void *arg, struct link *l UNUSED, struct batch *b)
 	else if (!batch_is_ok(b))
 		(void)run_refuse(r, REASON_UNAVAILABLE,
 		    "the statement's savepoint could not be released");
+	else if (count_anew(r, b, &e) == -1)
+		(void)run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	else
 		run_go(r);
 }
@@ -361,12 +390,14 @@ released(void *arg, struct link *l UNUSED, struct batch *b)
 static enum run_next
 release_it(struct run *r)
 {
+	const char *oids[] = { catalog_oids(r->change->login->catalog) };
 	struct batch *b;
 
 	if (!r->adding)
 		return RUN_GO;
 	b = batch_new();
 	batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
+	batch_add_prepared(b, SESSION_COUNTS, 1, oids);
 	r->in_batch = true;
 	link_run(r->change->link, b, released, r);
 	return RUN_WAIT;

@@ -65,6 +65,7 @@ struct run {
 	struct counts counts;
 	int64_t rows_now; /* of the target, -1 unknown, -2 more than counted */
 	char insert_lsn[24], deferred[300];
+	char *deferrable;    /* defers again what begins deferred, or NULL */
 	struct text blocker; /* who was in the way, for people */
 	/* numbers of the statements in the batch */
 	size_t i_open, i_statement, i_constraints, i_counts, i_rows, i_lsn;
@@ -113,6 +114,8 @@ batch_row run_row;
 int run_take_image(struct run *r, const struct image *im,
     struct err *e) MUST_CHECK;
 
+/* core/deferred.c: which constraints to defer before a statement is added. */
+run_step run_deferrable;
 /* core/pair.c: before-images for ON CONFLICT. */
 run_step run_pair;
 void run_pair_cancel(struct run *r);

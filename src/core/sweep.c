@@ -104,7 +104,7 @@ sweep_give_up(struct sweep *s, const char *why)
 {
 	log_info("%s: %s is shown by its counts: %s", s->run->change->id,
 	    sweep_row(s)->name, why);
-	s->run->change->why_incomplete = why;
+	sweep_table(s)->why = why;
 	sweep_table(s)->exact = sweep_table(s)->complete = false;
 	sweep_table(s)->opaque = true;
 	sweep_leaf_done(s);
