@@ -20,14 +20,20 @@
 #define ROWS "rows.ndjson"
 #define ROWS_NEXT "rows.next"     /* what is to be folded in */
 #define ROWS_FOLDED "rows.folded" /* what is to be the store */
+#define ROWS_NET "rows.net"       /* what the rows come to */
 
-/* now: the rows that stand; next and places: only while folding. */
+/*
+ * now: the rows that stand; next and places: only while folding.  net: what is
+ * shown in place of now, where that has been settled and something came of it.
+ * It is made anew after each statement and never gone on from: which rows are
+ * one is a question to the change as a whole.
+ */
 struct store {
 	char *id;
 	int dirfd; /* changes/<id>/ */
 	uint64_t bytes_max;
 	bool named; /* the directories are on the disk as they are */
-	struct rowfile *now, *next;
+	struct rowfile *now, *next, *net;
 	struct placemap *places; /* `is` of each row of now */
 };
 
@@ -76,6 +82,12 @@ fail:
 	return -1;
 }
 
+static struct rowfile *
+shown(const struct store *s)
+{
+	return s->net != NULL ? s->net : s->now;
+}
+
 static int
 open_parent(const struct store *s)
 {
@@ -89,6 +101,16 @@ remove_name(int dirfd, const char *name, int flags)
 		log_warn("cannot remove '%s'", name);
 }
 
+static void
+drop_net(struct store *s)
+{
+	if (s->net == NULL)
+		return;
+	rowfile_close(s->net);
+	s->net = NULL;
+	remove_name(s->dirfd, ROWS_NET, 0);
+}
+
 void
 store_close(struct store *s, bool remove)
 {
@@ -98,9 +120,14 @@ store_close(struct store *s, bool remove)
 	if (s == NULL)
 		return;
 	store_fold_abort(s);
-	if (!remove && rowfile_flush(s->now, &e) == -1)
+	if (!remove && (rowfile_flush(s->now, &e) == -1 ||
+			   rowfile_flush(shown(s), &e) == -1))
 		log_warnx("%s: %s", s->id, e.text);
 	rowfile_close(s->now);
+	if (remove)
+		drop_net(s);
+	else
+		rowfile_close(s->net);
 	if (remove && (parent = open_parent(s)) != -1) {
 		remove_name(s->dirfd, ROWS, 0);
 		remove_name(parent, s->id, AT_REMOVEDIR);
@@ -116,8 +143,10 @@ store_add(struct store *s, const struct image *im, struct err *e)
 {
 	uint64_t standing;
 
-	if (s->next == NULL)
+	if (s->next == NULL) {
+		drop_net(s);
 		return rowfile_add(s->now, im, s->bytes_max, e);
+	}
 	standing = rowfile_bytes(s->now);
 	return rowfile_add(s->next, im,
 	    s->bytes_max > standing ? s->bytes_max - standing : 0, e);
@@ -126,13 +155,13 @@ store_add(struct store *s, const struct image *im, struct err *e)
 uint64_t
 store_rows(const struct store *s)
 {
-	return rowfile_rows(s->now);
+	return rowfile_rows(shown(s));
 }
 
 uint64_t
 store_bytes(const struct store *s)
 {
-	return rowfile_bytes(s->now);
+	return rowfile_bytes(shown(s));
 }
 
 /* A file is there after a crash only if its directory has been synced too. */
@@ -154,8 +183,10 @@ int
 store_flush(struct store *s, bool sync, struct err *e)
 {
 	if (!sync)
-		return rowfile_flush(s->now, e);
-	if (rowfile_sync(s->now, e) == -1)
+		return rowfile_flush(s->now, e) == -1
+		           ? -1
+		           : rowfile_flush(shown(s), e);
+	if (rowfile_sync(s->now, e) == -1 || rowfile_sync(shown(s), e) == -1)
 		return -1;
 	return s->named ? 0 : sync_names(s, e);
 }
@@ -164,19 +195,19 @@ int
 store_seal_step(struct store *s, const json_t *header,
     char out[DIGEST_HEX_SIZE], struct err *e)
 {
-	return seal_step(rowfile_seal(s->now), header, out, e);
+	return seal_step(rowfile_seal(shown(s)), header, out, e);
 }
 
 size_t
 store_counts(const struct store *s, const struct store_count **out)
 {
-	return rowfile_counts(s->now, out);
+	return rowfile_counts(shown(s), out);
 }
 
 int
 store_find(struct store *s, uint64_t n, uint64_t *offset, struct err *e)
 {
-	return rowfile_find(s->now, n, offset, e);
+	return rowfile_find(shown(s), n, offset, e);
 }
 
 int
@@ -187,7 +218,7 @@ store_read(struct store *s, uint64_t offset, store_row *row, void *arg,
 	struct rowline l;
 	int r;
 
-	rowcursor_init(&c, s->now);
+	rowcursor_init(&c, shown(s));
 	if ((r = rowcursor_seek(&c, offset, e)) == 0) {
 		while ((r = rowcursor_next(&c, &l, e)) == 1)
 			if (!row(arg, l.line, l.json_len))
@@ -220,15 +251,15 @@ store_fold_begin(struct store *s, uint64_t rows_max, struct err *e)
 {
 	if (s->next != NULL)
 		return err_set(e, ERR_BUG, "a fold is open");
-	if (store_rows(s) > rows_max)
+	if (rowfile_rows(s->now) > rows_max)
 		return err_set(e, ERR_LIMIT,
 		    "the change holds %llu rows, and a statement can be added "
 		    "to %llu at most",
-		    (unsigned long long)store_rows(s),
+		    (unsigned long long)rowfile_rows(s->now),
 		    (unsigned long long)rows_max);
 	if (rowfile_open(s->dirfd, ROWS_NEXT, &s->next, e) == -1)
 		return -1;
-	s->places = placemap_new(store_rows(s));
+	s->places = placemap_new(rowfile_rows(s->now));
 	if (map_places(s, e) == -1) {
 		store_fold_abort(s);
 		return -1;
@@ -347,6 +378,8 @@ write_new(struct store *s, struct rowfile *to, struct err *e)
 void
 store_note_unchanged(struct store *s, const struct image *im)
 {
+	if (s->next == NULL)
+		drop_net(s);
 	rowfile_note_unchanged(s->next != NULL ? s->next : s->now, im->table,
 	    &im->was, &im->is);
 }
@@ -409,6 +442,7 @@ replace(struct store *s, struct rowfile *to, struct err *e)
 	rowfile_close(s->now);
 	s->now = to;
 	s->named = false;
+	drop_net(s);
 	return 0;
 }
 
@@ -484,26 +518,24 @@ int
 store_settle(struct store *s, store_flag *collateral, const void *arg,
     struct err *e)
 {
-	struct rowfile *to = NULL;
 	struct net *n = NULL;
 	int r;
 
 	if (s->next != NULL)
 		return err_set(e, ERR_BUG, "a fold is open");
+	drop_net(s);
 	if ((r = net_find(s->now, collateral, arg, &n, e)) != 1)
 		return r;
-	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1 ||
-	    net_write(n, to, e) == -1)
-		goto fail;
-	rowfile_carry_unchanged(to, s->now, NULL, NULL, NULL);
-	if (replace(s, to, e) == -1)
-		goto fail;
+	if (rowfile_open(s->dirfd, ROWS_NET, &s->net, e) == -1 ||
+	    net_write(n, s->net, e) == -1) {
+		net_free(n);
+		drop_net(s);
+		return -1;
+	}
+	rowfile_carry_unchanged(s->net, s->now, NULL, NULL, NULL);
+	s->named = false;
 	net_free(n);
 	return 0;
-fail:
-	net_free(n);
-	drop_folded(s, to);
-	return -1;
 }
 
 int

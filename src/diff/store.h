@@ -72,11 +72,13 @@ void store_fold_abort(struct store *s);
 bool store_knows(const struct store *s, const struct rowid *was);
 
 /*
- * What the rows come to, once the last of a statement is there: one that was
- * deleted and one of the same table that was inserted under the same key (in a
- * table without a key: with the same content) are one row, updated, or
- * unchanged where all its text is as it was; and every row says `collateral`
- * as the caller says it of its table now.
+ * Until rows are added, folded or forgotten, what is read, counted and sealed
+ * is what the rows come to: one that was deleted and one of the same table that
+ * was inserted under the same key (in a table without a key: with the same
+ * content) are one row, updated, or unchanged where all its text is as it was;
+ * and every row says `collateral` as the caller says it of its table now.  What
+ * is added later goes on from the rows themselves, which stay beside (the file
+ * rows.net is the one shown).
  */
 typedef bool store_flag(const void *arg, const char *table);
 int store_settle(struct store *s, store_flag *collateral, const void *arg,

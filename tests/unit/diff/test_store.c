@@ -696,8 +696,10 @@ a_key_deleted_and_inserted_is_one_row(void **state)
 	settle(s, ""); /* once more changes nothing */
 	assert_rows(s, "u1 a>x\nd2 b>\ni4 >d\n");
 	assert_int_equal(store_fold_begin(s, 9, &e), 0);
-	add(s, &more); /* what stands now goes on from the new place */
+	assert_rows(s, "u1 a>x\nd2 b>\ni4 >d\n");
+	add(s, &more); /* goes on from the row inserted */
 	assert_int_equal(store_fold_end(s, &e), 0);
+	settle(s, "");
 	assert_rows(s, "d1 a>\nd2 b>\ni4 >d\n");
 	assert_int_equal(count_of(s, "public.t")->unchanged, 1);
 	store_close(s, true);
