@@ -1,7 +1,10 @@
 #!/bin/sh
 # Runs a command where PostgreSQL and airlockd can run: neither does as root.
 #   tests/stage.sh COMMAND [ARG ...]
-# An ordinary user's command runs in place.  Root's runs in a copy of what was
+# An ordinary user's command runs in place, in a window of a tmux server that
+# AIRLOCK_TMUX then names: the operator's terminals in the tests are windows of
+# it too, and it must be older than all that an agent's client descends from.
+# Root's runs in a copy of what was
 # built and of the tests, in a directory that others may read, since the
 # checkout may be closed to them; it is told in AIRLOCK_UID, AIRLOCK_GID and
 # AIRLOCK_USER as whom to start the programs.  AIRLOCK_BUILD says where they
@@ -16,11 +19,34 @@ newer_node() { # the spare Node of deps.sh, where there is one
 	export PATH
 }
 
+in_window() { # the command, its output and code as if it were run in place
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/airlock.XXXXXX")
+	AIRLOCK_TMUX=$dir/tmux
+	export AIRLOCK_TMUX
+	trap 'tmux -S "$AIRLOCK_TMUX" kill-server 2>/dev/null || :
+		rm -rf "$dir"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	mkfifo "$dir/out" "$dir/err"
+	cat "$dir/out" &
+	out=$!
+	cat "$dir/err" >&2 &
+	err=$!
+	# shellcheck disable=SC2016 # the window's shell fills them in
+	SHELL=/bin/sh command tmux -S "$AIRLOCK_TMUX" -f /dev/null new-session -d \
+	    -x 80 -y 24 sh -c 'dir=$1; shift
+		{ "$@"; echo $? >"$dir/code"; } </dev/null >"$dir/out" 2>"$dir/err"' \
+	    sh "$dir" "$@"
+	wait $out
+	wait $err
+	exit "$(cat "$dir/code")"
+}
+
 if [ "$(id -u)" -ne 0 ]; then
 	AIRLOCK_BUILD=$(cd "$build" && pwd)
 	export AIRLOCK_BUILD
 	newer_node "$PWD"
-	exec "$@"
+	in_window "$@"
 fi
 
 id "$user" >/dev/null 2>&1 || useradd --system --user-group --no-create-home \

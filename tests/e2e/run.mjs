@@ -12,7 +12,7 @@ const files = process.argv.length > 2 ? process.argv.slice(2)
 
 const cluster = await Cluster.start();
 const child = spawn(process.execPath,
-	['--test', '--test-reporter=spec', '--test-concurrency=2', ...files], {
+	['--test', '--test-reporter=spec', '--test-concurrency=2', '--test-force-exit', ...files], {
 		stdio: 'inherit',
 		env: {
 			...process.env,

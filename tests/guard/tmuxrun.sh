@@ -1,13 +1,16 @@
 #!/bin/sh
-# Runs a command in a window of the tmux server at AIRLOCK_TMUX, copies stdin to
-# it line by line and its output to stdout, and exits with its code.
+# Runs a command in a window of the tmux server at AIRLOCK_TMUX, types what
+# comes on stdin, copies its output to stdout, and exits with its code.
 set -eu
 tmux() { command tmux -S "$AIRLOCK_TMUX" "$@"; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ptyrun.XXXXXX")
-typist=
-# shellcheck disable=SC2154 # code is set by the trap itself
-trap 'code=$?; [ -z "$typist" ] || kill "$typist" 2>/dev/null || :
+typist='' reader='' pane=''
+# shellcheck disable=SC2154,SC2086 # code is set by the trap itself
+trap 'code=$?; kill $typist $reader 2>/dev/null || :
+	[ -z "$pane" ] || tmux kill-pane -t "$pane" 2>/dev/null || :
 	rm -rf "$dir"; exit $code' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 mkfifo "$dir/out"
 
 quoted=
@@ -25,11 +28,15 @@ done
 pane=$(tmux new-window -d -P -F '#{pane_id}' "sh '$dir/command'")
 tmux pipe-pane -t "$pane" "cat >'$dir/out'"
 tmux wait-for -S "go-$$"
+# Byte by byte, as they come: a control character may end no line.
 exec 3<&0
-while IFS= read -r line; do
-	tmux send-keys -t "$pane" -l -- "$line"
-	tmux send-keys -t "$pane" Enter
+while keys=$(dd bs=256 count=1 2>/dev/null | od -An -v -tx1) && [ -n "$keys" ]; do
+	# shellcheck disable=SC2086 # one word a key
+	tmux send-keys -t "$pane" -H $keys
 done <&3 &
 typist=$!
-cat "$dir/out"
+exec 3<&-
+cat "$dir/out" &
+reader=$!
+wait $reader
 exit "$(cat "$dir/code")"

@@ -1,23 +1,18 @@
 // operator: `airlock` in a terminal of the operator's own, as the guard asks
 //
 // tests/guard/ptyrun.c makes that terminal: by root as sshd does, by anybody
-// else in a tmux server that was there before any agent.
+// else in the tmux server of tests/stage.sh, which is older than any agent.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { environment, finished, isRoot, program, run, scratch, tests, user } from './place.mjs';
 import { exited, within } from './wait.mjs';
 
 const drop = isRoot ? ['-u', user.ids.uid, '-g', user.ids.gid].map(String) : [];
-const tmux = isRoot ? null : join(scratch('alkt-'), 'tmux');
-if (tmux) {
-	const server = (...args) => execFileSync('tmux', ['-S', tmux, '-f', '/dev/null', ...args],
-		{ env: { ...process.env, SHELL: '/bin/sh' } }); // a login may have none
-	server('new-session', '-d', '-x', '200', '-y', '50', 'exec cat');
-	process.prependListener('exit', () => server('kill-server')); // its socket is still there
-}
-
+const tmux = isRoot ? null : process.env.AIRLOCK_TMUX;
+if (!isRoot && !tmux)
+	throw new Error('start the tests through tests/stage.sh: the operator wants a terminal');
 const viaTmux = tmux && { AIRLOCK_TMUX: tmux, AIRLOCK_TMUXRUN: join(tests, 'guard/tmuxrun.sh') };
 
 function ptyrun(words, { home, env }) {
@@ -47,16 +42,20 @@ async function talk(words, says, { home, env }) {
 		screen += text;
 		heard();
 	});
-	for (const [expected, keys] of says) {
-		await within(20000, (async () => {
-			while (!expected.test(screen.slice(from)))
-				await new Promise(done => { heard = done; });
-		})(), () => `${expected} on the terminal, which shows:\n${screen}`);
-		from = screen.length;
-		child.stdin.write(typeof keys === 'function' ? await keys() : keys);
+	try {
+		for (const [expected, keys] of says) {
+			await within(20000, (async () => {
+				while (!expected.test(screen.slice(from)))
+					await new Promise(done => { heard = done; });
+			})(), () => `${expected} on the terminal, which shows:\n${screen}`);
+			from = screen.length;
+			child.stdin.write(typeof keys === 'function' ? await keys() : keys);
+		}
+		const { code } = await within(20000, exited(child), () => `an end of:\n${screen}`);
+		return { code, screen: screen.replaceAll('\r\n', '\n') };
+	} finally {
+		child.kill();
 	}
-	const { code } = await within(20000, exited(child), () => `an end of:\n${screen}`);
-	return { code, screen: screen.replaceAll('\r\n', '\n') };
 }
 
 export const terminal = { run: quietly, talk };
