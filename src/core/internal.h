@@ -111,6 +111,7 @@ struct count_row {
 	char kind, persistence;
 	bool catalog, exclusive;
 	uint64_t n[IMAGE_NOPS];
+	bool triggers; /* or foreign keys */
 };
 struct counts {
 	struct count_row *v;
@@ -211,6 +212,9 @@ int counts_read(const struct batch *b, size_t i, struct counts *out,
 bool counts_equal(const struct counts *a, const struct counts *b);
 /* The row of this oid, or NULL. */
 const struct count_row *counts_find(const struct counts *c, uint32_t oid);
+
+/* core/effects.c: lists what a rollback or an undo cannot take back, once. */
+void effect_add(struct change *c, const char *code, const char *text);
 
 /* core/decide.c */
 void decide_commit(struct change *c, const struct operator_peer *who,

@@ -119,25 +119,15 @@ delta_of(const struct run *r, const struct count_row *row,
 	return any;
 }
 
+/* Both name a relation. */
 static void
 add_effect(struct change *c, const char *code, const char *fmt,
     const char *name)
 {
-	size_t n = json_array_size(c->effects);
-	struct text t = { 0 };
+	char *text = mem_printf("%s %s", name, fmt);
 
-	text_addf(&t, "%s ", name);
-	text_add(&t, fmt);
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(json_string_value(
-			       json_object_get(json_array_get(c->effects, i),
-				   "text")),
-			text_str(&t)) == 0)
-			goto out;
-	json_array_append_new(c->effects,
-	    json_pack("{s:s, s:s}", "code", code, "text", text_str(&t)));
-out:
-	text_release(&t);
+	effect_add(c, code, text);
+	free(text);
 }
 
 static void

@@ -28,6 +28,7 @@ static run_step *const steps[] = {
 	run_pair,          /* before-images for ON CONFLICT */
 	run_prove,         /* counters against images */
 	run_causes,        /* by what the tables that are not named */
+	run_effects,       /* what functions may have done beside rows */
 	run_sizes,         /* what tables held before */
 	run_sweep,         /* rows of the tables where they disagree */
 	run_judge,         /* what it all amounts to */
@@ -204,6 +205,10 @@ static enum run_next
 rewrite_it(struct run *r)
 {
 	capture_plan(&r->plan, r->bare, &r->facts, r->relation);
+	if (r->plan.path != CAPTURE_PLAIN && run_is_read(r)) {
+		r->plan.path = CAPTURE_PLAIN;
+		r->plan.why = "the text of the statement is read";
+	}
 	if (r->plan.path == CAPTURE_CONFLICT && was_touched(r)) {
 		r->plan.path = CAPTURE_PLAIN;
 		r->plan.why = "ON CONFLICT on a table that an earlier "

@@ -114,6 +114,10 @@ batch_row run_row;
 int run_take_image(struct run *r, const struct image *im,
     struct err *e) MUST_CHECK;
 
+/* core/effects.c: what functions may have done beside rows, by their texts. */
+run_step run_effects;
+/* The text that is sent is read there, so that it must be the agent's own. */
+bool run_is_read(const struct run *r);
 /* core/deferred.c: which constraints to defer before a statement is added. */
 run_step run_deferrable;
 /* core/pair.c: before-images for ON CONFLICT. */

@@ -26,8 +26,10 @@
 	"   i.xmin::pg_catalog.text, ',' ORDER BY i.indexrelid)" \
 	"  FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid)," \
 	" (SELECT pg_catalog.string_agg(t.oid::pg_catalog.text || ':' ||" \
-	"   t.xmin::pg_catalog.text, ',' ORDER BY t.oid)" \
-	"  FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid)," \
+	"   t.xmin::pg_catalog.text || ':' || p.xmin::pg_catalog.text," \
+	"   ',' ORDER BY t.oid) FROM pg_catalog.pg_trigger t" \
+	"  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid" \
+	"  WHERE t.tgrelid = c.oid)," \
 	" (SELECT pg_catalog.string_agg(w.oid::pg_catalog.text || ':' ||" \
 	"   w.xmin::pg_catalog.text, ',' ORDER BY w.oid)" \
 	"  FROM pg_catalog.pg_rewrite w WHERE w.ev_class = c.oid)))"
@@ -48,7 +50,11 @@ static const char relation_sql[] =
     "    pg_catalog.quote_ident(rc.relname)"
     "   FROM pg_catalog.pg_class rc"
     "   JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace"
-    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)) END "
+    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)) END,"
+    " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t"
+    "  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid"
+    "  WHERE t.tgrelid = c.oid AND NOT t.tgisinternal"
+    "   AND t.tgenabled <> 'D' AND p.prosrc ~* '\\mcurrent_query\\M') "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.oid = pg_catalog.to_regclass($1)";
@@ -218,6 +224,7 @@ read_relation(const struct batch *b, const char *key)
 	r->fingerprint = copy(b, 0, 0, 12);
 	r->table = batch_cell(b, 0, 0, 13) != NULL ? copy(b, 0, 0, 13)
 	                                           : mem_strdup(r->name);
+	r->reads_statement = yes(b, 14);
 	r->ncolumns = (size_t)batch_ntuples(b, 1);
 	r->columns = mem_array(r->ncolumns, sizeof(*r->columns));
 	for (size_t i = 0; i < r->ncolumns; i++) {

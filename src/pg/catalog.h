@@ -27,7 +27,8 @@ struct relation {
 	bool heap, subclass, rules, row_security, readable;
 	bool before_update_trigger; /* FOR EACH ROW BEFORE UPDATE, or INSTEAD */
 	bool has_primary_key;
-	char *fingerprint; /* differs when any of this does */
+	bool reads_statement; /* a trigger's function names current_query() */
+	char *fingerprint;    /* differs when any of this does */
 	size_t ncolumns;
 	struct column *columns;
 };

@@ -87,6 +87,7 @@ enum session_count {
 	COUNT_DELETED,
 	COUNT_CATALOG, /* "t": a system catalog, found by its counters */
 	COUNT_ROOT,    /* the top-level partitioned table's name, or null */
+	COUNT_TRIGGERS,
 };
 
 #endif

@@ -64,7 +64,9 @@ extern const char *const severity_name[SEVERITY_N];
 	X(HUNDRED_ROWS, MEDIUM, "100 rows or more", "Look at the rows; --limit shows more of them.") \
 	X(SEVERAL_TABLES, MEDIUM, "several tables change", "Look at each table.") \
 	X(COLLATERAL, MEDIUM, "rows change in tables that the statement does not name", "A trigger, rule or foreign key did it; see that it is what you expect.") \
-	X(SEQUENCE, NOTE, "a sequence moves; a rollback does not move it back", "Gaps in the numbers are all that a rollback leaves behind.")
+	X(SEQUENCE, NOTE, "a sequence moves; a rollback does not move it back", "Gaps in the numbers are all that a rollback leaves behind.") \
+	X(NOTIFICATION, NOTE, "a function may send notifications, by its text", "They go out at COMMIT, and are dropped by a rollback; an undo does not take them back.") \
+	X(STATEMENT_TEXT, NOTE, "a function reads the text of the statement that is running", "What it keeps of it (an audit trail does) is the agent's statement with Airlock's RETURNING in it; journal and diff have the agent's own.")
 /* clang-format on */
 
 enum reason {

@@ -57,3 +57,65 @@ test('why a table is shown by its counts is told for as long as it is', async t 
 	const more = await w.agent.execute('INSERT INTO other VALUES (1)', { change_id: json.change_id });
 	assert.deepEqual(why(more.json), why(json));
 });
+
+test('what functions do beside rows is listed, by their texts', async t => {
+	const w = await world(t, { role: 'postgres', setup: `${T} CREATE TABLE u(id serial PRIMARY KEY, k int REFERENCES t ON DELETE CASCADE); CREATE TABLE s(n int, q text);
+		CREATE TABLE plain(id int); CREATE TABLE au(id int);
+		CREATE SEQUENCE moved;
+		${trigger('PERFORM pg_notify(\'ch\', NEW.id::text); RETURN NULL;', 'direct')}
+		CREATE FUNCTION tell(int) RETURNS void LANGUAGE plpgsql AS $$ BEGIN NOTIFY ch; END $$;
+		${trigger('PERFORM tell(1); PERFORM nextval(\'moved\'); RETURN NULL;', 'indirect')}
+		${trigger('PERFORM pg_advisory_lock(1); PERFORM pg_advisory_unlock(1); RETURN NULL;', 'outer_')}
+		${trigger('-- notifies nobody\n INSERT INTO s VALUES (1, current_query()); RETURN NULL;', 'texts')}
+		CREATE FUNCTION parsed(int) RETURNS void BEGIN ATOMIC SELECT pg_notify('ch', 'x'); END;
+		CREATE FUNCTION calls(int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM tell($1); RETURN 1; END $$;
+		CREATE FUNCTION atomic(int) RETURNS int BEGIN ATOMIC SELECT parsed($1); SELECT 1; END;
+		CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION direct();
+		CREATE TRIGGER b AFTER INSERT ON t EXECUTE FUNCTION indirect();
+		CREATE TRIGGER c AFTER DELETE ON u FOR EACH ROW EXECUTE FUNCTION outer_();
+		CREATE TABLE by_au(id int); ${trigger('INSERT INTO au VALUES (NEW.id); RETURN NULL;', 'by_au')}
+		CREATE TRIGGER e AFTER INSERT ON by_au FOR EACH ROW EXECUTE FUNCTION by_au();
+		CREATE TRIGGER d AFTER INSERT ON au FOR EACH ROW EXECUTE FUNCTION texts();
+		INSERT INTO u(k) VALUES (1);` });
+	for (const [sql, expected] of [
+		['UPDATE t SET a = 5 WHERE id = 2', [['NOTIFICATION', /^public\.direct\(\) \(trigger a of public\.t\) may send/]]],
+		['UPDATE t SET a = 5 WHERE id = -2', [['NOTIFICATION', /direct/], ['NOTIFICATION', /tell/]]],
+		['INSERT INTO t VALUES (10)', [['NOTIFICATION', /^public\.tell\(integer\) \(trigger b of public\.t\)/], ['SEQUENCE', /public\.moved/]]],
+		['DELETE FROM t WHERE id = 1', [['OUTSIDE_EFFECT', /pg_advisory_lock.* \(trigger c of public\.u\) may act outside/]]],
+		['INSERT INTO plain SELECT calls(1)', [['NOTIFICATION', /^public\.tell\(integer\) may/]]],
+		['INSERT INTO plain SELECT atomic(1)', [['NOTIFICATION', /^public\.parsed\(integer\) may/]]],
+		['INSERT INTO u(k) VALUES (2)', [['SEQUENCE', /u_id_seq/]]],
+		['INSERT INTO plain VALUES (1)', []],
+		['INSERT INTO by_au VALUES (1)', [['STATEMENT_TEXT', /^public\.texts\(\) \(trigger d of public\.au\) reads/]]],
+	]) {
+		const { json, text } = await w.agent.execute(sql);
+		assert.ok(json, text);
+		const { head } = await w.operator.show(json.change_id);
+		const got = head.effects.filter((x, i, all) => i === all.findIndex(y => y.code === x.code && y.text === x.text))
+			.sort((a, b) => a.code.localeCompare(b.code) || a.text.localeCompare(b.text));
+		assert.deepEqual(got.map(x => x.code), expected.map(x => x[0]), `${sql}: ${JSON.stringify(got)}`);
+		expected.forEach(([, what], i) => assert.match(got[i].text, what));
+		assert.equal(json.risk === 'high', sql.startsWith('DELETE'), `${sql}: ${text}`);
+		await w.operator.rollback(json.change_id);
+	}
+});
+
+test('what reads the statement reads the agent\'s', async t => {
+	const w = await world(t, { setup: `${T} CREATE TABLE au(q text);
+		${trigger('INSERT INTO au VALUES (current_query()); RETURN NULL;')}
+		CREATE TABLE own(id int, q text);` });
+	// a function that is replaced while it is remembered
+	const before = await w.agent.execute('UPDATE t SET a = 4 WHERE id = 1');
+	await w.operator.rollback(before.json.change_id);
+	await w.sql('CREATE TRIGGER tr AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()');
+	for (const [sql, q] of [
+		['UPDATE t SET a = 5 WHERE id = 1', 'SELECT q FROM au'],
+		['INSERT INTO own VALUES (1, current_query())', 'SELECT q FROM own'],
+	]) {
+		const { json, text } = await w.agent.execute(sql);
+		assert.equal(json?.complete, true, text);
+		assert.deepEqual((await w.operator.show(json.change_id)).head.effects, []);
+		await w.operator.commit(json.change_id);
+		assert.equal(await w.sql(q), sql);
+	}
+});

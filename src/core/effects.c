@@ -1,0 +1,193 @@
+/* effects: what a rollback or an undo does not take back, as far as it shows */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/run.h"
+#include "pg/effects.h"
+#include "rule/functions.h"
+
+#define EFFECTS_MAX 50
+#define READ_ROWS_MAX 1e6
+
+void
+effect_add(struct change *c, const char *code, const char *text)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (c->effects, i, one)
+		if (strcmp(json_string_value(json_object_get(one, "text")),
+			text) == 0)
+			return;
+	one = json_pack("{s:s, s:s}", "code", code, "text", text);
+	if (one != NULL) /* else not in UTF-8 */
+		json_array_append_new(c->effects, one);
+}
+
+/* An audit trail keeps the statement as current_query() has it, and the agent's
+ * is to be there, not what we made of it.  Where a search may cost too much it
+ * is said instead. */
+bool
+run_is_read(const struct run *r)
+{
+	for (size_t i = 0; i < r->facts.functions.n; i++)
+		if (strcmp(r->facts.functions.v[i].name, "current_query") == 0)
+			return true;
+	return r->relation != NULL && r->relation->reads_statement &&
+	       r->relation->estimate <= READ_ROWS_MAX;
+}
+
+/* --- the question --- */
+
+enum { OIDS, EVENTS, SCHEMAS, FUNCTIONS, EXTENSIONS, NPARAMS };
+
+static void
+add_string(struct text *array, const char *s)
+{
+	const struct value v = { s, strlen(s) };
+
+	capture_add_item(array, &v);
+}
+
+/* What was locked for a write though no row was: its statement's triggers. */
+static int
+events_of(const struct count_row *row)
+{
+	static const int event_of[IMAGE_NOPS] = {
+		[IMAGE_INSERT] = 4,
+		[IMAGE_UPDATE] = 16,
+		[IMAGE_DELETE] = 8,
+	};
+	int events = row->exclusive ? 32 : 0;
+
+	for (int i = 0; i < IMAGE_NOPS; i++)
+		events |= row->n[i] > 0 ? event_of[i] : 0;
+	return events != 0 ? events : 28;
+}
+
+static bool
+add_written(const struct change *c, struct text *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < c->counts.n; i++) {
+		const struct count_row *row = &c->counts.v[i];
+		char oid[16], bits[16];
+
+		if (row->catalog || !row->triggers)
+			continue;
+		any = true;
+		snprintf(oid, sizeof(oid), "%u", row->oid);
+		snprintf(bits, sizeof(bits), "%d", events_of(row));
+		add_string(&p[OIDS], oid);
+		add_string(&p[EVENTS], bits);
+	}
+	return any;
+}
+
+static bool
+add_functions(const struct facts *f, struct text *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < f->functions.n; i++) {
+		const struct facts_name *fn = &f->functions.v[i];
+
+		if (fn->op != 'f' || (fn->schema != NULL &&
+					 strcmp(fn->schema, "pg_catalog") == 0))
+			continue;
+		any = true;
+		add_string(&p[SCHEMAS], fn->schema != NULL ? fn->schema : "");
+		add_string(&p[FUNCTIONS], fn->name);
+	}
+	return any;
+}
+
+/* --- the answer --- */
+
+static void
+take(struct run *r, const struct batch *b, int row)
+{
+	const char *kind = batch_cell(b, 0, row, EFFECT_KIND);
+	const char *function = batch_cell(b, 0, row, EFFECT_FUNCTION);
+	const char *via = batch_cell(b, 0, row, EFFECT_VIA);
+	const char *how = batch_cell(b, 0, row, EFFECT_HOW);
+	struct text t = { 0 };
+
+	if (kind == NULL || function == NULL)
+		return;
+	text_addf(&t, "%s", function);
+	if (via != NULL)
+		text_addf(&t, " (%s)", via);
+	if (strcmp(kind, "NOTIFICATION") == 0) {
+		text_add(&t, " may send notifications, which go out at COMMIT; "
+			     "an undo does not take them back");
+	} else if (strcmp(kind, "STATEMENT_TEXT") == 0) {
+		text_add(&t, " reads the text of the statement, which is the "
+			     "agent's with Airlock's parts in it");
+		if (r->plan.path == CAPTURE_PLAIN)
+			goto out; /* it was the agent's own */
+	} else {
+		text_addf(&t, " may act outside the transaction%s%s",
+		    how != NULL ? ": " : "", how != NULL ? how : "");
+		verdict_add(&r->change->asked, REASON_OUTSIDE_EFFECT, -1,
+		    "%.350s", text_str(&t));
+	}
+	effect_add(r->change, kind, text_str(&t));
+out:
+	text_release(&t);
+}
+
+static void
+answered(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct run *r = arg;
+	int n = batch_is_lost(b) ? 0 : batch_ntuples(b, 0);
+
+	r->in_batch = false;
+	if (r->cancelled) {
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the call was cancelled");
+		return;
+	}
+	if (batch_is_lost(b) || !batch_is_ok(b)) {
+		log_warnx("%s: what its functions do cannot be asked: %s",
+		    r->change->id,
+		    batch_is_lost(b)
+			? batch_err(b)->text
+			: result_message(batch_result(b, batch_failed(b))));
+		effect_add(r->change, "OUTSIDE_EFFECT",
+		    "what its functions and triggers do beside writing rows "
+		    "could not be asked");
+	}
+	for (int i = 0; i < n && i < EFFECTS_MAX; i++)
+		take(r, b, i);
+	run_go(r);
+}
+
+enum run_next
+run_effects(struct run *r)
+{
+	struct text p[NPARAMS] = { 0 };
+	const char *values[NPARAMS];
+	bool any = add_written(r->change, p);
+	struct batch *b;
+
+	any = add_functions(&r->facts, p) || any;
+	if (!any)
+		return RUN_GO;
+	for (int i = 0; i < NPARAMS; i++) {
+		text_add(&p[i], p[i].len > 0 ? "}" : "{}");
+		values[i] = text_str(&p[i]);
+	}
+	values[EXTENSIONS] = functions_extensions;
+	b = batch_new();
+	batch_add(b, effects_sql, NPARAMS, values);
+	for (int i = 0; i < NPARAMS; i++)
+		text_release(&p[i]);
+	r->in_batch = true;
+	pool_ask(r->change->login->pool, b, answered, r);
+	return RUN_WAIT;
+}
