@@ -100,6 +100,7 @@ control_down(struct pool *p, const struct err *e)
 {
 	struct timeval tv;
 	bool news = p->up || p->why.code == ERR_NONE;
+	bool known = p->facts.database[0] != '\0';
 
 	p->control = NULL;
 	p->generation++;
@@ -107,7 +108,8 @@ control_down(struct pool *p, const struct err *e)
 	p->why = *e;
 	p->questions.asking = false;
 	if (news)
-		log_warnx("database '%s': %s", p->facts.database, e->text);
+		log_warnx("%s%s%s: %s", known ? "database '" : "the database",
+		    p->facts.database, known ? "'" : "", e->text);
 	p->backoff_ms = p->backoff_ms * 2 < BACKOFF_MIN_MS ? BACKOFF_MIN_MS
 	                : p->backoff_ms * 2 > BACKOFF_MAX_MS
 	                    ? BACKOFF_MAX_MS

@@ -343,10 +343,6 @@ session_began(const struct link *l, const struct batch *b,
 		return err_set(e, ERR_DATABASE,
 		    "cannot ask about the session: %s",
 		    result_message(batch_result(b, 0)));
-	if (!batch_is_ok(b))
-		return err_set(e, ERR_DATABASE,
-		    "cannot prepare the session: %s",
-		    result_message(batch_result(b, batch_failed(b))));
 	memset(f, 0, sizeof(*f));
 	f->version = link_server_version(l);
 	f->standby = is_true(b, 1);
@@ -362,7 +358,14 @@ session_began(const struct link *l, const struct batch *b,
 	copy_cell(f->system, sizeof(f->system), b, 11);
 	copy_cell(f->timeline, sizeof(f->timeline), b, 12);
 	copy_cell(f->started, sizeof(f->started), b, 13);
-	return check_facts(l, b, f, e);
+	/* First: what is wrong here may be why something else failed. */
+	if (check_facts(l, b, f, e) == -1)
+		return -1;
+	if (!batch_is_ok(b))
+		return err_set(e, ERR_DATABASE,
+		    "cannot prepare the session: %s",
+		    result_message(batch_result(b, batch_failed(b))));
+	return 0;
 }
 
 bool
