@@ -97,7 +97,8 @@ $(BUILD)/bench/judge: $(BUILD)/tests/bench/judge.o $(call archives,$(LAYERS))
 	@mkdir -p $(@D)
 	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/bench/bench: $(call objs,$(filter-out %/judge.c,$(wildcard tests/bench/*.c)))
+$(BUILD)/bench/bench $(BUILD)/bench/diff: $(BUILD)/bench/%: \
+    $(BUILD)/tests/bench/%.o $(BUILD)/tests/bench/talk.o
 	@mkdir -p $(@D)
 	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
 
@@ -249,6 +250,11 @@ bench: ## measure, against raw libpq; see docs/performance.md
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(BUILD)/bench/bench
 	@BUILD=$(BUILD) sh tests/stage.sh node tests/bench/bench.mjs
 
+bench-diff: ## measure what it costs to hold up to a million rows
+	@sh tests/deps.sh build demo
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(BUILD)/bench/diff
+	@BUILD=$(BUILD) sh tests/stage.sh node tests/bench/diff.mjs
+
 bench-judge: ## measure what it costs to judge a statement
 	@sh tests/deps.sh build demo
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(BUILD)/bench/judge
@@ -296,6 +302,6 @@ help: ## this list
     check-unit check-fuzz check-install check-e2e check-layers check-headers check-man \
     check-docs check-asan check-valgrind check-oracle check-matrix fuzz fuzz-run lint lint-source \
     lint-calls warnings objects format format-check tidy cppcheck analyze \
-    cover demo demo-update bench bench-judge man install uninstall dist clean help
+    cover demo demo-update bench bench-diff bench-judge man install uninstall dist clean help
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,184 @@
+/* diff: what it costs to hold many rows, beside RETURNING read by raw libpq */
+/*
+ *	diff CONNINFO STATE_DIR DAEMON_PID ROUNDS [CASE ...]
+ *
+ * Prints "case rows raw_ms held_ms kB" a line, medians over the rounds; kB is
+ * the most that airlockd's memory has been above what it was idle, so far.
+ */
+#include <err.h>
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "talk.h"
+
+#define ROUNDS_MAX 99
+
+/* raw: the statement whose rows raw libpq reads; held: the agent's. */
+static const struct {
+	const char *name;
+	long rows;
+	const char *raw, *held;
+} cases[] = {
+#define UPDATE(n) "UPDATE big SET n = n + 1 WHERE id <= " n
+#define ONE(name, rows, sql)                                                   \
+	{                                                                      \
+		name, rows, sql " RETURNING *", sql                            \
+	}
+	ONE("update.1", 1, UPDATE("1")),
+	ONE("update.1000", 1000, UPDATE("1000")),
+	ONE("update.100000", 100000, UPDATE("100000")),
+	ONE("update.1000000", 1000000, UPDATE("1000000")),
+	ONE("delete.1000000", 1000000, "DELETE FROM big WHERE id > 0"),
+	ONE("insert.1000000", 1000000,
+	    "INSERT INTO other SELECT * FROM big WHERE id > 0"),
+	{ "swept.keyless.1000000", 1000000,
+	    "UPDATE other SET n = n + 1 WHERE id > 0 RETURNING *",
+	    "UPDATE through SET n = n + 1 WHERE id > 0" },
+	{ "sweep.of.10000", 1,
+	    "UPDATE small SET n = 0 WHERE id = 1 RETURNING *",
+	    "UPDATE touch SET n = 1 WHERE n = 10000" },
+	{ "sweep.of.1000000", 1,
+	    "UPDATE big SET n = 0 WHERE id = 1 RETURNING *",
+	    "UPDATE touch SET n = 1 WHERE n = 1000000" },
+};
+
+static PGconn *raw;
+static struct talk *agent;
+static char control[4096];
+
+static void
+command(const char *sql)
+{
+	PGresult *r = PQexec(raw, sql);
+
+	if (PQresultStatus(r) != PGRES_COMMAND_OK)
+		errx(1, "%s: %s", sql, PQerrorMessage(raw));
+	PQclear(r);
+}
+
+/* Row by row, so that its memory is as flat as what it is compared with. */
+static double
+run_raw(const char *sql)
+{
+	double from = now_us();
+	PGresult *r;
+
+	command("BEGIN ISOLATION LEVEL REPEATABLE READ");
+	if (!PQsendQueryParams(raw, sql, 0, NULL, NULL, NULL, NULL, 0) ||
+	    !PQsetSingleRowMode(raw))
+		errx(1, "%s: %s", sql, PQerrorMessage(raw));
+	while ((r = PQgetResult(raw)) != NULL) {
+		if (PQresultStatus(r) != PGRES_SINGLE_TUPLE &&
+		    PQresultStatus(r) != PGRES_TUPLES_OK)
+			errx(1, "%s: %s", sql, PQerrorMessage(raw));
+		PQclear(r);
+	}
+	from = now_us() - from;
+	command("ROLLBACK");
+	return from / 1000;
+}
+
+static long
+memory(const char *pid, const char *what)
+{
+	char path[64], line[256];
+	long kb = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	f = fopen(path, "r");
+	while (f != NULL && kb == -1 && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, what, strlen(what)) == 0)
+			kb = strtol(line + strlen(what), NULL, 10);
+	if (f != NULL)
+		fclose(f);
+	return kb;
+}
+
+static double
+run_held(const char *sql)
+{
+	char *line = agent_line(agent, "db_execute", sql, NULL);
+	json_t *j, *id;
+	double us, end;
+
+	j = agent_call(agent, line, &us);
+	id = json_object_get(j, "change_id");
+	if (!json_is_true(json_object_get(j, "complete")))
+		errx(1, "%s: the diff is not complete", sql);
+	/* One that is idle for long is closed. */
+	json_decref(operator_ask(operator_connect(control), "rollback",
+	    json_pack("{s:O}", "change", id), &end));
+	json_decref(j);
+	free(line);
+	return us / 1000;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void
+measure(size_t i, int rounds, const char *pid, long idle)
+{
+	double one[ROUNDS_MAX], two[ROUNDS_MAX];
+
+	for (int k = 0; k < rounds; k++) {
+		one[k] = run_raw(cases[i].raw);
+		two[k] = run_held(cases[i].held);
+		command("VACUUM big, other, small, touch");
+	}
+	qsort(one, (size_t)rounds, sizeof(*one), by_size);
+	qsort(two, (size_t)rounds, sizeof(*two), by_size);
+	printf("%s %ld %.1f %.1f %ld\n", cases[i].name, cases[i].rows,
+	    one[rounds / 2], two[rounds / 2], memory(pid, "VmHWM:") - idle);
+	fflush(stdout);
+}
+
+static bool
+is_wanted(const char *name, char *const *wanted)
+{
+	if (*wanted == NULL)
+		return true;
+	while (*wanted != NULL && strcmp(*wanted, name) != 0)
+		wanted++;
+	return *wanted != NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	char path[4096];
+	int rounds;
+	long idle;
+	double us;
+	char *line;
+
+	if (argc < 5)
+		errx(2, "CONNINFO STATE_DIR DAEMON_PID ROUNDS [CASE ...]");
+	rounds = (int)strtol(argv[4], NULL, 10);
+	if (rounds < 1 || rounds > ROUNDS_MAX)
+		errx(2, "1 to %d rounds", ROUNDS_MAX);
+	raw = PQconnectdb(argv[1]);
+	if (PQstatus(raw) != CONNECTION_OK)
+		errx(1, "%s", PQerrorMessage(raw));
+	snprintf(path, sizeof(path), "%s/run/agent-agent.sock", argv[2]);
+	agent = agent_connect(path);
+	snprintf(control, sizeof(control), "%s/run/control.sock", argv[2]);
+	line = agent_line(agent, "db_query", "SELECT 1", NULL);
+	json_decref(agent_call(agent, line, &us));
+	free(line);
+	idle = memory(argv[3], "VmRSS:");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (is_wanted(cases[i].name, argv + 5))
+			measure(i, rounds, argv[3], idle);
+	return 0;
+}
