@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static batch_told answered;
-
 /* --- the batch --- */
 
 /* One row above the cap tells that there are more; then the server need not go
@@ -80,9 +78,9 @@ batch_inside(struct query *q)
 }
 
 /*
- * A transaction of its own, always ended by ROLLBACK: READ ONLY alone does not
- * keep everything from staying.  The definitions are looked at just before the
- * statement and just after.
+ * A transaction of its own, always ended by ROLLBACK when the agent has its
+ * answer: READ ONLY alone does not keep everything from staying.  The
+ * definitions are looked at just before the statement and just after.
  */
 static struct batch *
 batch_alone(struct query *q)
@@ -101,13 +99,8 @@ batch_alone(struct query *q)
 	q->i_statement =
 	    batch_add(b, q->bare, q->params.n, parameters_values(&q->params));
 	batch_rows(b, row, q);
-	if (q->reach != NULL && q->way == REACH_SHORT)
-		q->i_after = reach_after(q->reach, q->way, b);
-	batch_sync_tell(b, answered, q);
-	batch_add(b, "ROLLBACK", 0, NULL);
-	q->i_looked = session_look_over(b);
-	if (q->reach != NULL && q->way == REACH_LONG)
-		q->i_after = reach_after(q->reach, q->way, b);
+	if (q->reach != NULL)
+		q->i_after = reach_after(b);
 	return b;
 }
 
@@ -144,15 +137,12 @@ link_lost(struct query *q, const struct err *e)
 }
 
 static void
-give_back(struct query *q, struct link *l, bool clean)
+give_back(struct query *q, struct link *l)
 {
 	if (q->change != NULL)
 		return;
 	q->link = NULL;
-	if (clean)
-		pool_put_clean(q->login->pool, l);
-	else
-		pool_put(q->login->pool, l);
+	pool_put_unwound(q->login->pool, l);
 }
 
 /* The link is dead, and with it the change that was read. */
@@ -225,44 +215,20 @@ undo_when_quiet(struct query *q)
 /* What the looks at the definitions gave; false where the statement did not run
  * because they might have changed. */
 static bool
-read_looks(struct query *q, const struct batch *b, bool clean)
+read_looks(struct query *q, const struct batch *b)
 {
-	static const enum definitions after[] = { NOT_KNOWN, CHANGED, SAME };
-	bool stopped;
+	bool ran;
 
 	q->definitions = NOT_KNOWN;
 	if (q->i_before == (size_t)-1)
 		return true;
+	ran = batch_failed(b) != q->i_before;
 	reach_before_read(q->login->reach, q->reach, q->way, b, q->i_before);
-	stopped = batch_failed(b) == q->i_before;
-	if (stopped && q->way == REACH_LONG)
+	if (!ran && q->way == REACH_LONG)
 		q->definitions = CHANGED;
-	else if (clean || q->way == REACH_SHORT)
-		q->definitions =
-		    after[reach_after_read(q->reach, q->way, b, q->i_after) +
-			  1];
-	return !stopped;
-}
-
-/* Where all is well nobody need wait for the ROLLBACK. */
-static void
-answered(void *arg, struct batch *b)
-{
-	struct query *q = arg;
-	const PGresult *res = batch_result(b, q->i_statement);
-	struct link *l = q->link;
-
-	if (q->cancelled || batch_state(b, q->i_statement) != BATCH_OK ||
-	    PQresultStatus(res) != PGRES_TUPLES_OK ||
-	    (q->reach != NULL &&
-		(q->way == REACH_LONG || !read_looks(q, b, false) ||
-		    q->definitions != SAME)))
-		return;
-	q->in_batch = q->running = false;
-	q->link = NULL;
-	grid_columns(&q->grid, res, NULL, PQnfields(res));
-	pool_put_ending(q->login->pool, l, q->i_looked);
-	query_show(q);
+	else if (ran && reach_after_read(q->reach, b, q->i_after))
+		q->definitions = SAME;
+	return ran;
 }
 
 static void
@@ -271,22 +237,21 @@ executed(void *arg, struct link *l, struct batch *b)
 	struct query *q = arg;
 	const PGresult *res = batch_result(b, q->i_statement);
 	size_t failed = batch_failed(b);
-	bool clean, ran;
+	bool ran;
 
 	q->in_batch = q->running = false;
 	if (batch_is_lost(b)) {
 		batch_lost(q, l, batch_err(b));
 		return;
 	}
-	clean = q->change == NULL && session_is_as_begun(l, b, q->i_looked);
-	ran = read_looks(q, b, clean);
+	ran = read_looks(q, b);
 	/* Being stopped because enough was read is not a failure. */
 	if (failed != (size_t)-1 && ran &&
 	    !(q->full && failed == q->i_statement))
 		statement_failed(q, b, failed);
 	else if (res != NULL && PQresultStatus(res) == PGRES_TUPLES_OK)
 		grid_columns(&q->grid, res, NULL, PQnfields(res));
-	give_back(q, l, clean);
+	give_back(q, l);
 	if (q->change != NULL)
 		undo_when_quiet(q);
 	else if (!ran && q->way == REACH_SHORT && !q->cancelled)

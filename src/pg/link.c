@@ -383,29 +383,12 @@ link_run(struct link *l, struct batch *b, link_done *done, void *arg)
 	flush(l);
 }
 
-void
-link_pass_on(struct link *l, link_done *done, void *arg)
-{
-	l->done = done;
-	l->done_arg = arg;
-}
-
 static void
 keep(struct batch_step *s, PGresult *r, enum batch_state state)
 {
 	PQclear(s->result);
 	s->result = r;
 	s->state = state;
-}
-
-/* A segment is answered. */
-static void
-take_sync(struct link *l, const struct batch_step *s)
-{
-	l->at++;
-	arm(l);
-	if (s->told != NULL)
-		s->told(s->arg, l->batch);
 }
 
 /* One result of the step that is due; false where the link had to end. */
@@ -430,7 +413,8 @@ take(struct link *l, PGresult *r)
 		return true;
 	case PGRES_PIPELINE_SYNC:
 		PQclear(r);
-		take_sync(l, s);
+		l->at++;
+		arm(l);
 		return true;
 	case PGRES_FATAL_ERROR:
 		keep(s, r, BATCH_FAILED);

@@ -46,8 +46,6 @@ void link_free(struct link *l);
 typedef void link_done(void *arg, struct link *l, struct batch *b);
 /* Takes b.  The link must be up and idle. */
 void link_run(struct link *l, struct batch *b, link_done *done, void *arg);
-/* The batch under way is told to another when it is answered. */
-void link_pass_on(struct link *l, link_done *done, void *arg);
 bool link_is_up(const struct link *l);
 bool link_is_idle(const struct link *l);
 /* Ends the link as if the server had closed it: down is told from the loop. */

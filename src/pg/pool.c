@@ -29,6 +29,7 @@ struct member {
 	enum member_state state;
 	bool control, stopped;
 	bool given_back;                 /* cleaning has not begun */
+	bool unwinds;                    /* it is session_unwind */
 	size_t looked;                   /* see session_clean */
 	char setting[POOL_SETTING_SIZE]; /* see pool_set */
 	pool_lost *lost;
@@ -321,8 +322,10 @@ begin_cleaning(struct pool *p)
 		if (!m->given_back)
 			continue;
 		m->given_back = false;
-		link_run(m->link, session_clean(m->link, &m->looked), cleaned,
-		    m);
+		link_run(m->link,
+		    m->unwinds ? session_unwind(&m->looked)
+			       : session_clean(m->link, &m->looked),
+		    cleaned, m);
 	}
 }
 
@@ -380,47 +383,33 @@ pool_transfer(struct pool *p, struct link *l, pool_lost *lost, void *arg)
 	m->arg = arg;
 }
 
-void
-pool_put(struct pool *p, struct link *l)
+static void
+take_back(struct pool *p, struct member *m, bool unwinds)
 {
-	struct member *m = member_of(p, l);
-
-	if (m->stopped || !link_is_idle(l) || !session_can_clean(l)) {
-		pool_drop(p, l);
+	if (m->stopped || !link_is_idle(m->link) ||
+	    !session_can_clean(m->link)) {
+		pool_drop(p, m->link);
 		return;
 	}
 	m->state = MEMBER_CLEANING;
 	m->lost = NULL;
 	m->given_back = true;
-	m->setting[0] = '\0';
+	m->unwinds = unwinds;
+	if (!unwinds)
+		m->setting[0] = '\0';
 	soon(p);
 }
 
 void
-pool_put_clean(struct pool *p, struct link *l)
+pool_put(struct pool *p, struct link *l)
 {
-	struct member *m = member_of(p, l);
-	struct err e = ERR_INIT;
-
-	if (m->stopped || count(p, MEMBER_IDLE) >= IDLE_MAX ||
-	    link_check_pins(l, &e) == -1) {
-		pool_drop(p, l);
-		return;
-	}
-	m->state = MEMBER_IDLE;
-	m->lost = NULL;
-	soon(p);
+	take_back(p, member_of(p, l), false);
 }
 
 void
-pool_put_ending(struct pool *p, struct link *l, size_t looked)
+pool_put_unwound(struct pool *p, struct link *l)
 {
-	struct member *m = member_of(p, l);
-
-	m->state = MEMBER_CLEANING;
-	m->lost = NULL;
-	m->looked = looked;
-	link_pass_on(l, cleaned, m);
+	take_back(p, member_of(p, l), true);
 }
 
 bool

@@ -61,11 +61,9 @@ void pool_cancel(struct ticket *t);
 void pool_transfer(struct pool *p, struct link *l, pool_lost *lost, void *arg);
 /* Gives a link back, idle; it is cleaned. */
 void pool_put(struct pool *p, struct link *l);
-/* The same for one that session_is_as_begun: it can be lent again at once. */
-void pool_put_clean(struct pool *p, struct link *l);
-/* The same for one whose batch is still under way: all that is left of it is
- * ROLLBACK and session_look_over, number `looked`. */
-void pool_put_ending(struct pool *p, struct link *l, size_t looked);
+/* The same after one transaction that is to be rolled back (session_unwind);
+ * what the link is set to stays. */
+void pool_put_unwound(struct pool *p, struct link *l);
 #define POOL_SETTING_SIZE 96
 /* Remembers what a lent link's session is to be set to beyond what it began
  * with, until it is cleaned; true where it has to be set. */

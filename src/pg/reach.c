@@ -385,36 +385,20 @@ reach_before_read(struct reach_list *l, const struct reach *r,
 }
 
 size_t
-reach_after(const struct reach *r, enum reach_way way, struct batch *b)
+reach_after(struct batch *b)
 {
-	size_t i = way == REACH_LONG
-	               ? add_same(entry_of(r), b)
-	               : batch_add(b, "SELECT " REACH_SNAPSHOT, 0, NULL);
+	size_t i = batch_add(b, "SELECT " REACH_SNAPSHOT, 0, NULL);
 
 	batch_optional(b);
 	return i;
 }
 
-static int
-same_read(const struct batch *b, size_t i)
+bool
+reach_after_read(const struct reach *r, const struct batch *b, size_t i)
 {
-	if (batch_state(b, i) == BATCH_OK)
-		return 1;
-	return strcmp(result_sqlstate(batch_result(b, i)), NOT_SAME) == 0 ? 0
-	                                                                  : -1;
-}
+	const char *seen = entry_of(r)->seen, *now = batch_cell(b, i, 0, 0);
 
-int
-reach_after_read(const struct reach *r, enum reach_way way,
-    const struct batch *b, size_t i)
-{
-	const struct entry *n = entry_of(r);
-	const char *now = batch_cell(b, i, 0, 0);
-
-	if (way == REACH_LONG)
-		return same_read(b, i);
-	return now != NULL && n->seen != NULL && strcmp(now, n->seen) == 0 ? 1
-	                                                                   : -1;
+	return seen != NULL && now != NULL && strcmp(now, seen) == 0;
 }
 
 static void
@@ -428,7 +412,8 @@ verified(void *arg, struct link *link UNUSED, struct batch *b)
 	struct err e = ERR_INIT;
 
 	asker_free(a);
-	if (!batch_is_lost(b) && same_read(b, 0) == 0)
+	if (!batch_is_lost(b) &&
+	    strcmp(result_sqlstate(batch_result(b, 0)), NOT_SAME) == 0)
 		err_set(&e, ERR_UNFIT, "the definitions have changed");
 	else if (check(b, &e) == 0)
 		see(l, n, batch_cell(b, 0, 0, 0));

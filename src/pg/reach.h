@@ -80,12 +80,10 @@ size_t reach_before(const struct reach *r, enum reach_way way, struct batch *b);
 /* Reads its answer, if it did not fail. */
 void reach_before_read(struct reach_list *l, const struct reach *r,
     enum reach_way way, const struct batch *b, size_t i);
-/* Adds an optional one, and reads its answer: 1 the same, 0 changed, -1 not
- * known.  The long one is the last of its segment, and not to be believed where
- * session_is_as_begun is not true; the short one cannot be feigned. */
-size_t reach_after(const struct reach *r, enum reach_way way, struct batch *b);
-int reach_after_read(const struct reach *r, enum reach_way way,
-    const struct batch *b, size_t i);
+/* Adds an optional one, as a text that nothing in a session can feign, and
+ * reads its answer: whether they are surely the same. */
+size_t reach_after(struct batch *b);
+bool reach_after_read(const struct reach *r, const struct batch *b, size_t i);
 /* The same question over the control link: ERR_UNFIT where they changed. */
 typedef void reach_verified(void *arg, const struct err *e);
 void reach_verify(struct reach_list *l, const struct reach *r,

@@ -383,32 +383,50 @@ session_can_clean(const struct link *l)
 	return link_server_version(l) >= 150000;
 }
 
+/* All that a session has prepared, as one text. */
+static const char *
+prepared(void)
+{
+	static struct text all;
+	struct text t[NPREPARED] = { 0 };
+
+	if (all.len > 0)
+		return text_str(&all);
+	add_texts(t);
+	for (size_t i = 0; i < NPREPARED; i++) {
+		text_add(&all, text_str(&t[i]));
+		text_release(&t[i]);
+	}
+	return text_str(&all);
+}
+
 /* What a ROLLBACK leaves of what a statement did to its session: advisory
  * locks, let go here, statements prepared or replaced, and the last values of
  * sequences.  Asked as a text: what is prepared cannot vouch for itself. */
-size_t
-session_look_over(struct batch *b)
+static size_t
+look_over(struct batch *b)
 {
 	static const char sql[] =
 	    "SELECT pg_catalog.string_agg(p.statement, '' ORDER BY p.name) = $1,"
 	    " pg_catalog.pg_advisory_unlock_all() "
 	    "FROM pg_catalog.pg_prepared_statement() AS p";
-	struct text t[NPREPARED] = { 0 }, all = { 0 };
-	const char *values[1];
-	size_t i;
+	const char *values[] = { prepared() };
+	size_t i = batch_add(b, sql, 1, values);
 
-	add_texts(t);
-	for (i = 0; i < NPREPARED; i++) {
-		text_add(&all, text_str(&t[i]));
-		text_release(&t[i]);
-	}
-	values[0] = text_str(&all);
-	i = batch_add(b, sql, 1, values);
 	batch_optional(b);
 	batch_add(b, "DISCARD SEQUENCES", 0, NULL);
 	batch_optional(b);
-	text_release(&all);
 	return i;
+}
+
+struct batch *
+session_unwind(size_t *looked)
+{
+	struct batch *b = batch_new();
+
+	batch_add(b, "ROLLBACK", 0, NULL); /* does not fail */
+	*looked = look_over(b);
+	return b;
 }
 
 bool
@@ -441,7 +459,7 @@ session_clean(const struct link *l, size_t *looked)
 	}
 	for (size_t i = 0; i < sizeof(discard) / sizeof(discard[0]); i++)
 		batch_add(b, discard[i], 0, NULL);
-	*looked = session_look_over(b);
+	*looked = look_over(b);
 	add_settings(b, l);
 	return b;
 }

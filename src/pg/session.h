@@ -43,10 +43,11 @@ int session_began(const struct link *l, const struct batch *b,
  * says so of *looked; else session_renew does it. */
 struct batch *session_clean(const struct link *l, size_t *looked);
 struct batch *session_renew(const struct link *l);
-/* Adds, after a ROLLBACK that takes back all that is transactional, a look at
- * the rest; i is what it gave.  True where nothing of it remained, and what is
- * prepared is what session_begin prepared. */
-size_t session_look_over(struct batch *b);
+/* The batch that ends a transaction by ROLLBACK, which takes back all that is
+ * transactional, and looks at the rest. */
+struct batch *session_unwind(size_t *looked);
+/* Of a look: nothing of it remained, and what is prepared is what session_begin
+ * prepared. */
 bool session_is_as_begun(const struct link *l, const struct batch *b, size_t i);
 /* A link is reused only where the server lets its counters be flushed. */
 bool session_can_clean(const struct link *l);
