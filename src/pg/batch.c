@@ -86,6 +86,15 @@ batch_sync(struct batch *b)
 	step(b);
 }
 
+void
+batch_sync_tell(struct batch *b, batch_told *told, void *arg)
+{
+	struct batch_step *s = step(b);
+
+	s->told = told;
+	s->arg = arg;
+}
+
 enum batch_state
 batch_state(const struct batch *b, size_t i)
 {

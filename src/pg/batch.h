@@ -33,6 +33,10 @@ void batch_rows(struct batch *b, batch_row *row, void *arg);
 void batch_optional(struct batch *b);
 /* Ends a segment. */
 void batch_sync(struct batch *b);
+/* The same; `told` is called when all before it is answered, though the rest of
+ * the batch is still under way.  It may not free the link. */
+typedef void batch_told(void *arg, struct batch *b);
+void batch_sync_tell(struct batch *b, batch_told *told, void *arg);
 
 enum batch_state {
 	BATCH_WAITING, /* not answered (the link was lost before) */
@@ -61,6 +65,7 @@ struct batch_step {
 	int n;
 	char **values;
 	batch_row *row;
+	batch_told *told; /* of a sync */
 	void *arg;
 	enum batch_state state;
 	PGresult *result;

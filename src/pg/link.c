@@ -391,6 +391,16 @@ keep(struct batch_step *s, PGresult *r, enum batch_state state)
 	s->state = state;
 }
 
+/* A segment is answered. */
+static void
+take_sync(struct link *l, const struct batch_step *s)
+{
+	l->at++;
+	arm(l);
+	if (s->told != NULL)
+		s->told(s->arg, l->batch);
+}
+
 /* One result of the step that is due; false where the link had to end. */
 static bool
 take(struct link *l, PGresult *r)
@@ -413,8 +423,7 @@ take(struct link *l, PGresult *r)
 		return true;
 	case PGRES_PIPELINE_SYNC:
 		PQclear(r);
-		l->at++;
-		arm(l);
+		take_sync(l, s);
 		return true;
 	case PGRES_FATAL_ERROR:
 		keep(s, r, BATCH_FAILED);
