@@ -36,7 +36,8 @@ static const char about_sql[] =
     "  ELSE c.reltuples END "
     "FROM pg_catalog.unnest($1::pg_catalog.text[])"
     "  WITH ORDINALITY AS u(name, n) "
-    "JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(u.name)";
+    "JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(u.name) "
+    "ORDER BY u.n";
 
 static void
 sizing_free(struct sizing *s)
