@@ -17,7 +17,6 @@
 #include "core/judge.h"
 
 #define SYNC_MS 1000
-#define ROW_BYTES_MAX ((size_t)64 << 20)
 
 /* --- logins --- */
 
@@ -44,7 +43,7 @@ login(struct gate *g, const char *dsn, const char *search_path)
 		.connect_timeout_ms = l->connect_timeout_ms,
 		.lock_timeout_ms = l->lock_timeout_ms,
 		.statement_timeout_ms = l->read_timeout_ms,
-		.row_bytes_max = ROW_BYTES_MAX,
+		.row_bytes_max = l->row_bytes_max,
 	};
 	struct login *n;
 

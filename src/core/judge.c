@@ -21,6 +21,23 @@ judge_rules(void)
 	return &rules;
 }
 
+void
+judge_bounds(const struct facts *f, const struct limits *l, struct verdict *v)
+{
+	size_t names = f->reads.n + f->writes.n + f->functions.n + f->implied.n;
+
+	if (f->depth > l->statement_depth_max)
+		verdict_add(v, REASON_STATEMENT_TOO_COMPLEX, f->position,
+		    "the statement is nested %d levels deep, %d at most "
+		    "(statement_depth_max)",
+		    f->depth, l->statement_depth_max);
+	if (names > (size_t)l->statement_names_max)
+		verdict_add(v, REASON_STATEMENT_TOO_COMPLEX, f->position,
+		    "the statement names %zu different things, %d at most "
+		    "(statement_names_max)",
+		    names, l->statement_names_max);
+}
+
 static long
 position_of(const struct facts_names *v, const char *name)
 {

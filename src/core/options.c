@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "sql/parse.h"
+
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
@@ -41,6 +43,9 @@ limits_init(struct limits *l)
 		.fold_rows_max = 200000,
 		.count_rows_max = 10000,
 		.statement_bytes_max = 64 * KIB,
+		.statement_depth_max = PARSE_DEPTH_MAX,
+		.statement_names_max = 1000,
+		.row_bytes_max = 64 * MIB,
 		.refusals_max = 60,
 		.refusals_window_ms = INT64_C(60) * 1000,
 		.cool_off_ms = INT64_C(30) * 1000,

@@ -62,6 +62,9 @@ struct limits {
 	uint64_t fold_rows_max;  /* 200000 */
 	int64_t count_rows_max;  /* 10000 */
 	size_t statement_bytes_max; /* 65536 */
+	int statement_depth_max;    /* 500, of PARSE_DEPTH_MAX at most */
+	int statement_names_max;    /* 1000 */
+	size_t row_bytes_max;       /* one row that the server sends, 64 MiB */
 	/* an agent that keeps being refused, see core/cooloff.h */
 	int refusals_max;           /* 60, 0: never */
 	int64_t refusals_window_ms; /* 60000 */

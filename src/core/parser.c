@@ -379,8 +379,8 @@ start(struct parser *p)
 {
 	struct err e = ERR_INIT;
 
-	if (spawn_parser(p->o.program, p->o.statement_bytes_max, &p->child,
-		&e) == -1) {
+	if (spawn_parser(p->o.program, p->o.statement_bytes_max,
+		p->o.memory_max, &p->child, &e) == -1) {
 		log_warnx("%s", e.text);
 		start_later(p);
 		return;

@@ -23,6 +23,7 @@ struct parser_options {
 	size_t operator_run_max;    /* 256 */
 	size_t comment_depth_max;   /* 64 */
 	int deadline_ms;            /* 2000 */
+	size_t memory_max;          /* address space, 2 GiB; 0: no limit */
 	size_t queue_max;           /* waiting statements per agent, 64 */
 };
 

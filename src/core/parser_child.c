@@ -18,7 +18,6 @@
 #include "core/parser_spawn.h"
 #include "sql/answer.h"
 
-#define MEMORY_MAX ((rlim_t)2 << 30)
 #define CPU_SECONDS 30 /* a statement; the keeper's deadline comes first */
 
 #if defined(__x86_64__)
@@ -104,7 +103,6 @@ harden(void)
 	if (SPAWN_SANITIZED)
 		return;
 	prctl(PR_SET_DUMPABLE, 0);
-	set_limit(RLIMIT_AS, MEMORY_MAX, MEMORY_MAX);
 	set_limit(RLIMIT_NOFILE, 0, 0);
 	set_limit(RLIMIT_FSIZE, 0, 0);
 	forbid_system_calls();

@@ -18,12 +18,12 @@
 
 /* Runs between fork and exec: system calls only. */
 static void
-become(const char *program, size_t statement_bytes_max, int channel,
-    pid_t parent)
+become(const char *program, size_t statement_bytes_max, size_t memory_max,
+    int channel, pid_t parent)
 {
 	static char name[] = "airlockd", parser[] = "--parser";
 	char *const argv[] = { name, parser, NULL }, *const envp[] = { NULL };
-	struct rlimit stack;
+	struct rlimit stack, memory = { memory_max, memory_max };
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -44,6 +44,8 @@ become(const char *program, size_t statement_bytes_max, int channel,
 		stack.rlim_cur = want < stack.rlim_max ? want : stack.rlim_max;
 		setrlimit(RLIMIT_STACK, &stack);
 	}
+	if (!SPAWN_SANITIZED && memory_max > 0)
+		setrlimit(RLIMIT_AS, &memory);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -53,7 +55,7 @@ become(const char *program, size_t statement_bytes_max, int channel,
 }
 
 int
-spawn_parser(const char *program, size_t statement_bytes_max,
+spawn_parser(const char *program, size_t statement_bytes_max, size_t memory_max,
     struct spawned *out, struct err *e)
 {
 	int pair[2];
@@ -68,7 +70,8 @@ spawn_parser(const char *program, size_t statement_bytes_max,
 		return -1;
 	}
 	if (pid == 0)
-		become(program, statement_bytes_max, pair[1], parent);
+		become(program, statement_bytes_max, memory_max, pair[1],
+		    parent);
 	close(pair[1]);
 	out->pid = pid;
 	out->channel = pair[0];

@@ -33,9 +33,10 @@ LIST_HEAD(graves, dying);
 #define SPAWN_CHANNEL 3 /* the child's end */
 
 /* Runs `program --parser` with nothing open but its channel, an empty
- * environment, and 1 kB of stack for each byte of a statement. */
+ * environment, 1 kB of stack for each byte of a statement, and so much address
+ * space (0: no limit; a sanitizer needs more than a limit leaves). */
 int spawn_parser(const char *program, size_t statement_bytes_max,
-    struct spawned *out, struct err *e) MUST_CHECK;
+    size_t memory_max, struct spawned *out, struct err *e) MUST_CHECK;
 /* Kills it; the loop collects what is left of it.  Accepts pid 0. */
 void spawn_end(struct event_base *base, struct spawned *s, struct graves *g);
 /* Waits for the killed ones, which takes no time worth a name. */

@@ -155,6 +155,7 @@ judged(struct query *q)
 	struct verdict v = { 0 };
 	const struct finding *f;
 
+	judge_bounds(&q->facts, &q->gate->o->limits, &v);
 	verdict_ask(TOOL_QUERY, &q->facts, &v);
 	f = verdict_refusal(&v);
 	if (f != NULL) {

@@ -129,7 +129,8 @@ link_lost(struct query *q, const struct err *e)
 	if (e->code == ERR_LIMIT)
 		reply_reason(&q->reply, REASON_UNAVAILABLE,
 		    "a row of the result is too large to be read: ask for "
-		    "parts of the value, as with substr() or left()");
+		    "parts of the value, as with substr() or left() "
+		    "(row_bytes_max)");
 	else
 		reply_reason(&q->reply, REASON_DATABASE_DOWN,
 		    "the database connection was lost: %s", e->text);

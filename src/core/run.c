@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/judge.h"
 #include "pg/session.h"
 
 static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify,
@@ -94,6 +95,7 @@ judge(struct run *r)
 		    reasons[REASON_ACCESS].meaning);
 		return;
 	}
+	judge_bounds(&r->facts, &r->gate->o->limits, &r->asked);
 	verdict_ask(TOOL_EXECUTE, &r->facts, &r->asked);
 	f = verdict_refusal(&r->asked);
 	if (f != NULL)

@@ -92,6 +92,12 @@ const struct config_key config_keys[] = {
 	/* how much of a statement and its diff */
 	K("statement_bytes_max", type_size, L(statement_bytes_max), "64K", KB, MB, false,
 	    "one statement")
+	K("statement_depth_max", type_int, L(statement_depth_max), "500", 5, 500, true,
+	    "how deep one statement may be nested")
+	K("statement_names_max", type_int, L(statement_names_max), "1000", 1, 1000, true,
+	    "relations, functions, types and operators that one statement may name")
+	K("row_bytes_max", type_size, L(row_bytes_max), "64M", 64 * KB, GB, false,
+	    "one row that the server sends")
 	K("param_bytes_max", type_size, L(param_bytes_max), "1M", KB, 64 * MB, true,
 	    "all parameters of a call")
 	K("params_max", type_int, L(params_max), "1000", 0, 65535, true,
@@ -107,6 +113,8 @@ const struct config_key config_keys[] = {
 	/* the parser child */
 	K("parser_deadline", type_duration, G(parser.deadline_ms), "2s", 10, 60 * SECOND, false,
 	    "how long one statement may be parsed")
+	K("parser_memory_max", type_size, G(parser.memory_max), "2G", 64 * MB, 64 * GB, false,
+	    "the address space of the process that parses")
 	K("parser_queue_max", type_size, G(parser.queue_max), "64", 1, 100000, false,
 	    "statements of one agent that wait to be parsed")
 	K("operator_run_max", type_size, G(parser.operator_run_max), "256", 1, 100000, false,

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/change.h"
+#include "rule/reasons.h"
 
 #define INTENT_MAX 2000
 #define WAIT_MAX_S 50
@@ -455,7 +456,9 @@ tools_call(struct gate *g, struct agent *a, const char *client UNUSED,
 		c->call = t->start(g, a, &v, c);
 		return c;
 	}
-	c->error = mem_printf("REFUSED ARGUMENTS: %s", bad.text);
+	c->error =
+	    mem_printf("REFUSED %s: %s. %s", reasons[REASON_ARGUMENTS].code,
+		bad.text, reasons[REASON_ARGUMENTS].advice);
 	c->event = evtimer_new(gate_base(g), refused, c);
 	evtimer_add(c->event, &now);
 	return c;

@@ -37,6 +37,7 @@ extern const char *const severity_name[SEVERITY_N];
 	X(FUNCTION_UNKNOWN, REFUSE, "the function may write or is not known to only read", "Use STABLE or IMMUTABLE functions in db_query.") \
 	X(NOT_UNDERSTOOD, REFUSE, "the statement holds something that is not understood", "Write it in a plainer form.") \
 	X(NOT_PROVED, REFUSE, "the statement could not be instrumented with proof", "Write it in a plainer form.") \
+	X(ARGUMENTS, REFUSE, "the call has an argument that the tool does not take, or one of another kind or size", "Call it with the arguments that tools/list gives.") \
 	X(PARAMETERS, REFUSE, "the parameters do not fit the statement", "Give one value, as text or null, for each of $1, $2, ...") \
 	X(CHANGE_UNKNOWN, REFUSE, "no change of this agent has that id", "Use a change_id that db_execute returned and db_status lists.") \
 	X(CHANGE_NOT_PENDING, REFUSE, "the change is already decided", "Start a new change without change_id.") \

@@ -312,6 +312,7 @@ facts_read(const struct parse *p, struct facts *f, struct err *e)
 
 	memset(f, 0, sizeof(*f));
 	f->statements = tree->n_stmts;
+	f->depth = p->depth;
 	f->position = beginning(p, 0);
 	f->second_position = beginning(p, 1);
 	f->locking_position = f->into_position = -1;

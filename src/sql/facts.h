@@ -77,6 +77,7 @@ struct facts {
 	char *node;           /* protobuf name of the statement node */
 	size_t statements;    /* in the text; only the first is described */
 	long second_position; /* where the second begins, -1 */
+	int depth;            /* of all the text's trees, see sql/parse.h */
 	bool explain;
 	bool explain_analyze;
 	enum stmt_kind explain_kind; /* what is explained */

@@ -48,6 +48,7 @@ static const struct field fields[] = {
 	FIELD(A_TEXT, node),
 	FIELD(A_SIZE, statements),
 	FIELD(A_POSITION, second_position),
+	FIELD(A_INT, depth),
 	FIELD(A_BOOL, explain),
 	FIELD(A_BOOL, explain_analyze),
 	FIELD(A_KIND, explain_kind),

@@ -96,7 +96,7 @@ skip(const uint8_t **at, const uint8_t *end, unsigned wire, uint64_t *length)
  * is set above PARSE_DEPTH_MAX; gives false where it is passed.
  */
 static bool
-depth_is_fine(const uint8_t *at, size_t n)
+depth_is_fine(const uint8_t *at, size_t n, int *depth)
 {
 	struct frame stack[3 * PARSE_DEPTH_MAX], *top = stack;
 	const ProtobufCFieldDescriptor *field;
@@ -126,6 +126,8 @@ depth_is_fine(const uint8_t *at, size_t n)
 		messages += !tree_is_wrapper(top->d);
 		if (messages > PARSE_DEPTH_MAX)
 			return false;
+		if ((int)messages > *depth)
+			*depth = (int)messages;
 	}
 }
 
@@ -162,7 +164,8 @@ parse_text(const char *sql, size_t len, struct parse *p, long *position,
 	r = pg_query_parse_protobuf(p->sql);
 	if (r.error != NULL)
 		rc = syntax_error(r.error, position, e);
-	else if (!depth_is_fine((uint8_t *)r.parse_tree.data, r.parse_tree.len))
+	else if (!depth_is_fine((uint8_t *)r.parse_tree.data, r.parse_tree.len,
+		     &p->depth))
 		rc = err_set(e, ERR_LIMIT,
 		    "the statement is nested more than %d levels deep",
 		    PARSE_DEPTH_MAX);

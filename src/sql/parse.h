@@ -21,6 +21,7 @@ struct parse {
 	char *sql; /* owned, NUL-terminated */
 	size_t len;
 	PgQuery__ParseResult *tree;
+	int depth; /* of the tree, as it is limited */
 	struct parse_block *blocks;
 	size_t used;
 };
