@@ -49,7 +49,7 @@ FUZZ     = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAY   = $(patsubst %,$(BUILD)/fuzz/replay_%,$(FUZZ))
 HELPERS  = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/guard/*.c))
 MAN      = $(wildcard man/*.[158])
-E2E      = $(wildcard tests/e2e/*.test.mjs)
+E2E      = $(wildcard tests/e2e/*.test.mjs) tests/oracle/oracle.test.mjs
 
 all: $(PROGRAMS) ## build the three programs
 
@@ -164,9 +164,14 @@ check-valgrind: ## unit tests under valgrind
 	@for t in $(UNIT); do valgrind -q --leak-check=full \
 	    --error-exitcode=99 $$t || exit 1; done
 
+ORACLE_CASES ?= 2000
 check-oracle: $(PROGRAMS) $(HELPERS) ## the diff against what tables really hold
-	@BUILD=$(BUILD) sh tests/stage.sh node tests/e2e/run.mjs \
-	    tests/oracle/oracle.test.mjs
+	@BUILD=$(BUILD) ORACLE_CASES=$(ORACLE_CASES) sh tests/stage.sh \
+	    node tests/e2e/run.mjs tests/oracle/oracle.test.mjs
+
+check-mutants: ## builds without one of the checks must fail the tests; slow
+	@sh tests/deps.sh build test
+	@BUILD=$(BUILD) sh tests/mutants.sh
 
 check-matrix: ## the diff's oracle on PostgreSQL 14 to 18; servers come from npm
 	@sh tests/deps.sh build test
@@ -300,7 +305,7 @@ help: ## this list
 
 .PHONY: all deps check check-static check-built programs-and-tests \
     check-unit check-fuzz check-install check-e2e check-layers check-headers check-man \
-    check-docs check-asan check-valgrind check-oracle check-matrix fuzz fuzz-run lint lint-source \
+    check-docs check-asan check-valgrind check-oracle check-mutants check-matrix fuzz fuzz-run lint lint-source \
     lint-calls warnings objects format format-check tidy cppcheck analyze \
     cover demo demo-update bench bench-diff bench-judge man install uninstall dist clean help
 .SECONDARY:

@@ -52,6 +52,22 @@ const TRIGGERS = {
 	'STATEMENT', 'REFERENCING OLD TABLE AS gone'),
 	deferred: (r, m, t) => m.sql.push(`CREATE CONSTRAINT TRIGGER "tr ${++m.made}" AFTER ${events(r)} ON ${t.ref}
 		DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION ${routine(r, m, `${AUDIT} RETURN NULL;`)}();`),
+	// work that waits for COMMIT, and writes the same rows or others
+	late: (r, m, t) => m.sql.push(`CREATE CONSTRAINT TRIGGER "tr ${++m.made}" AFTER ${r.pick(['INSERT', 'UPDATE', 'INSERT OR UPDATE'])} ON ${t.ref}
+		DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION ${routine(r, m, r.pick([
+		`UPDATE ${t.ref} SET a = 90 WHERE id = NEW.id AND a BETWEEN 1 AND 8; RETURN NULL;`, // comes to an end
+		
+		`DELETE FROM ${t.ref} WHERE id = NEW.id AND a = 1; RETURN NULL;`,
+		'UPDATE app.counters SET n = n + 1 WHERE name = TG_OP; RETURN NULL;']))}();`),
+	// what is printed must not depend on what a function sets
+	settings: (r, m, t) => trigger(m, t, `${r.pick(['BEFORE', 'AFTER'])} ${r.pick(['INSERT', 'UPDATE', 'DELETE', 'INSERT OR UPDATE'])}`, routine(r, m,
+		`${r.some([['extra_float_digits', '-13'], ['DateStyle', 'German'], ['IntervalStyle', 'iso_8601'], ['TimeZone', 'Asia/Tokyo'],
+			['bytea_output', 'escape'], ['search_path', 'pg_catalog'], ['quote_all_identifiers', 'on']], r.int(1, 4))
+			.map(([name, to]) => `PERFORM set_config('${name}', '${to}', ${r.pick(['true', 'true', 'false'])});`).join(' ')} ${same}`)),
+	// a trigger that puts other rows of the table in their place
+	replace: (r, m, t) => t.keyed.key?.join() === 'id' && !t.keyed.always && !t.list && !t.keyed.lax && trigger(m, t, 'AFTER UPDATE', routine(r, m,
+		`IF pg_trigger_depth() < 2 THEN INSERT INTO ${t.ref} (id, a, b) VALUES (NEW.id + 1, 1, 'put'), (${r.int(1, 9)}, 2, 'put')
+			ON CONFLICT (id) DO UPDATE SET b = excluded.b; END IF; RETURN NULL;`)),
 	empty: (r, m, t) => {
 		m.sql.push('INSERT INTO app.scratch VALUES (1), (2);');
 		m.hides['app.scratch'] = 'emptied whole';
@@ -61,7 +77,7 @@ const TRIGGERS = {
 	},
 };
 const TRIGGER_WEIGHTS = [[3, 'change'], [2, 'suppress'], [1, 'unchanged'], [1, 'keep'], [1, 'rekey'], [5, 'audit'], [1, 'early'],
-	[3, 'self'], [1, 'kill'], [1, 'again'], [2, 'caught'], [1, 'nested'], [2, 'count'], [1, 'whole'], [2, 'deferred'], [0.4, 'empty']];
+	[3, 'self'], [1, 'kill'], [1, 'again'], [2, 'caught'], [1, 'nested'], [2, 'count'], [1, 'whole'], [2, 'deferred'], [1.5, 'late'], [1.5, 'settings'], [1, 'replace'], [0.4, 'empty']];
 
 const RULES = [
 	t => `ON UPDATE TO ${t.ref} DO ALSO INSERT INTO app.audit (tab, op, was) VALUES ('${t.name.replaceAll('\'', '')}', 'rule', OLD.b)`,

@@ -2,7 +2,7 @@
 //
 // name: { setup, steps, ... } as Rig.run takes them; a step that is a string is
 // a statement.  incomplete: the tables whose rows may be missing, and why;
-// shows: what the rows are shown as.
+// shows: what the rows are shown as; says: codes that the reasons must have.
 const T = 'CREATE SCHEMA app; CREATE TABLE app.t (id int PRIMARY KEY, a int, b text); INSERT INTO app.t SELECT g, g, \'b\' || g FROM generate_series(1, 6) g;';
 const trigger = (when, body, { on = 'app.t', each = 'ROW', how = '' } = {}) => `CREATE FUNCTION app.f() RETURNS trigger LANGUAGE plpgsql ${how} AS $$ BEGIN ${body} END $$;
 	CREATE TRIGGER tr ${when} ON ${on} FOR EACH ${each} EXECUTE FUNCTION app.f();`;
@@ -70,6 +70,18 @@ export const named = {
 		steps: ['DELETE FROM app.t WHERE id IN (1, 2, 3)', 'INSERT INTO app.t VALUES (1, 1, \'b1\'), (2, 2, \'other\')',
 			'DELETE FROM app.bag WHERE a = 1', 'INSERT INTO app.bag VALUES (1, \'x\'), (3, \'z\')', 'UPDATE app.t SET a = 9 WHERE id = 2', 'DELETE FROM app.t WHERE id = 1'],
 		shows: [['app.t', 'delete', 2], ['app.t', 'update', 1], ['app.bag', 'delete', 1], ['app.bag', 'insert', 1]],
+	},
+	'rows without a key that a trigger updates are updated': {
+		setup: `${T} CREATE TABLE app.n (what text, n int); INSERT INTO app.n VALUES ('t', 0), ('u', 0), ('t', 0);
+			${trigger('AFTER UPDATE', 'UPDATE app.n SET n = n + 1 WHERE what = \'t\'; RETURN NULL;')}`,
+		steps: ['UPDATE app.t SET a = 0 WHERE id < 3', 'UPDATE app.n SET what = \'v\' WHERE what = \'u\''],
+		shows: [['app.t', 'update', 2], ['app.n', 'update', 3]],
+	},
+	'which rows are one is asked of the whole change': {
+		setup: 'CREATE SCHEMA app; CREATE TABLE app.bag (a int, b text); INSERT INTO app.bag VALUES (1, \'x\'), (2, \'y\'); CREATE TABLE app.t (id int PRIMARY KEY); INSERT INTO app.t VALUES (1);',
+		steps: ['DELETE FROM app.bag WHERE a = 1', 'INSERT INTO app.bag VALUES (1, \'x\')', 'UPDATE app.bag SET b = \'z\' WHERE a = 1',
+			'DELETE FROM app.t', 'INSERT INTO app.t VALUES (1)', 'UPDATE app.t SET id = 2'],
+		shows: [['app.bag', 'delete', 1], ['app.bag', 'insert', 1], ['app.t', 'delete', 1], ['app.t', 'insert', 1]],
 	},
 	'a key that changes is the same row by whatever path': {
 		setup: T + KID, steps: ['UPDATE app.t SET id = id + 10', 'INSERT INTO app.t VALUES (1, 0, \'one\')'],
@@ -150,6 +162,19 @@ export const named = {
 	},
 	'a failed statement takes nothing with it': {
 		setup: T + KID, steps: ['DELETE FROM app.t WHERE id = 1', 'UPDATE app.t SET a = 1 / 0', 'INSERT INTO app.t VALUES (2)', 'UPDATE app.t SET a = 0 WHERE id = 3'],
+	},
+	'what a function does to the catalogs is told, whatever its rows': {
+		setup: `${T + LOG} GRANT ALL ON app.log TO app WITH GRANT OPTION;
+			${trigger('AFTER UPDATE', 'GRANT SELECT ON app.log TO narrow; RETURN NULL;', { each: 'STATEMENT', how: 'SECURITY DEFINER' })}`,
+		steps: ['UPDATE app.t SET a = 0 WHERE id = 1'], says: ['HIDDEN_DDL'],
+	},
+	'a row that row security hides once it is written': {
+		setup: `${T} ALTER TABLE app.t ENABLE ROW LEVEL SECURITY; CREATE POLICY sees ON app.t FOR SELECT USING (a < 4);
+			CREATE POLICY alters ON app.t FOR UPDATE USING (true) WITH CHECK (true);
+			CREATE FUNCTION app.g(n int) RETURNS int LANGUAGE sql SECURITY DEFINER AS 'UPDATE app.t SET a = 50 WHERE id = n RETURNING id';
+			CREATE TABLE app.log (n int);`,
+		steps: ['INSERT INTO app.log SELECT app.g(2)'],
+		incomplete: { 'app.t': 'row security' }, says: ['INCOMPLETE'],
 	},
 	'an emptied table is incomplete, the rest is not': {
 		setup: `${T + LOG} INSERT INTO app.log VALUES ('a'); ${trigger('AFTER UPDATE', 'TRUNCATE app.log; RETURN NULL;', { each: 'STATEMENT', how: 'SECURITY DEFINER' })}`,

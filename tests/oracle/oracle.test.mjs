@@ -6,7 +6,7 @@ import { describe, makeCase } from './random.mjs';
 import { Rig } from './rig.mjs';
 
 const SEED = Number(process.env.ORACLE_SEED ?? 1);
-const CASES = Number(process.env.ORACLE_CASES ?? 160);
+const CASES = Number(process.env.ORACLE_CASES ?? 200);
 const PIECE = 40;
 
 let rig;

@@ -1,7 +1,7 @@
 // random: one case of a run, made from its seed and its number alone
 import { Rand } from './rand.mjs';
 import { schema } from './schema.mjs';
-import { statement } from './statements.mjs';
+import { again, overtaken, statement } from './statements.mjs';
 
 // What others do meanwhile: locks that turn a row's xmax into a multixact, and
 // commits of their own on rows that are free.
@@ -23,14 +23,19 @@ export function makeCase(seed, index, version) {
 	const steps = [];
 	if (r.chance(0.25))
 		steps.push(others(r, m));
-	for (let n = r.weighted([[5, 1], [3, 2], [2, 3], [1, 4]]); n > 0; n--) {
+	if (r.chance(0.15))
+		steps.push(...again(r, m));
+	else if (r.chance(0.15))
+		steps.push(...overtaken(r, m));
+	for (let n = r.weighted([[steps.length > 2 ? 5 : 0, 0], [5, 1], [3, 2], [2, 3], [1, 4]]); n > 0; n--) {
 		steps.push(statement(r, m));
 		if (r.chance(0.15))
 			steps.push(others(r, m));
 	}
 	const agent = r.chance(0.15) ? 'narrow' : 'wide';
 	const hides = { ...m.hides, ...agent === 'narrow' && m.narrow };
-	return { setup: m.sql, steps, agent, rollback: r.chance(0.25), may: ref => hides[ref] ?? null };
+	const alone = !steps.some(s => s.other !== undefined);
+	return { setup: m.sql, steps, agent, rollback: r.chance(0.25), twice: alone && r.chance(0.2), may: ref => hides[ref] ?? null };
 }
 
 export const describe = c => [...c.setup, ...c.steps.map(s =>

@@ -12,6 +12,19 @@ export const ident = s => (/^[a-z_][a-z0-9_]*$/.test(s) && s !== 'select' ? s : 
 
 const plain = (name, decl, value, more = {}) => ({ name, decl, value, ...more });
 
+// What the second column of a key may be, from a number or what gives one.
+const K_TYPES = [
+	[4, ['text', e => `('k' || ${e})`]],
+	[1, ['text[]', e => `ARRAY['k' || ${e}, NULL, 'a,b']`]],
+	[1, ['int[]', e => `ARRAY[[(${e})::int, 1], [2, 3]]`]],
+	[1, ['app.bag', e => `ARRAY[(${e})::int, 7]::app.bag`]],
+	[1, ['app.pair', e => `ROW((${e})::int, 'x "y"')::app.pair`]],
+	[1, ['int4range', e => `int4range((${e})::int, (${e})::int + 5)`]],
+	[1, ['public.citext', e => `('K' || ${e})::public.citext`]],
+	[1, ['jsonb', e => `jsonb_build_object('k', (${e})::int)`]],
+	[1, ['numeric', e => `((${e})::numeric / 4)`]],
+];
+
 // How the rows of a table are told apart.
 const KEYS = [
 	[5, { id: 'int PRIMARY KEY', key: ['id'] }],
@@ -22,7 +35,7 @@ const KEYS = [
 	[1, { id: 'int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED', key: null, lax: true }],
 	[1, { id: 'int UNIQUE', key: null, nullable: true }],
 	[3, { id: 'int NOT NULL', k: true, after: 'PRIMARY KEY (id, k)', key: ['id', 'k'] }],
-	[1, { id: 'int', k: true, after: 'PRIMARY KEY (k)', key: ['k'] }],
+	[2, { id: 'int', k: true, after: 'PRIMARY KEY (k)', key: ['k'] }],
 	[2, { id: 'int', key: null, twins: true }],
 ];
 const canBeParent = t => t.key?.length === 1 && t.key[0] === 'id' && !t.parted && !t.unlogged;
@@ -30,7 +43,7 @@ const canBeParent = t => t.key?.length === 1 && t.key[0] === 'id' && !t.parted &
 function columnsOf(r, key) {
 	const cols = [plain('id', key.id, null)];
 	if (key.k)
-		cols.push(plain('k', 'text NOT NULL', text));
+		cols.push(plain('k', `${key.type} NOT NULL`, text));
 	cols.push(plain('a', 'int', int), plain('b', 'text', text));
 	for (const name of r.some(Object.keys(types), r.int(0, 3)))
 		cols.push(plain(r.chance(0.08) ? `Odd "${name}"` : `c_${name}`, ...types[name]));
@@ -51,12 +64,14 @@ export function tuple(r, cols, fixed) {
 	return `(${cols.map(c => fixed[c.name] ?? value(r, c)).join(', ')})`;
 }
 
+export const kOf = (t, e) => (t.keyed.of ? t.keyed.of(e) : `'k${e}'`);
+
 function fill(r, t, n) {
 	if (n === 0)
 		return '';
 	const cols = writable(t), list = [];
 	for (let i = 1; i <= n; i++) {
-		const fixed = { id: t.keyed.twins && r.chance(0.3) ? '1' : String(i), k: `'k${i}'` };
+		const fixed = { id: t.keyed.twins && r.chance(0.3) ? '1' : String(i), k: kOf(t, i) };
 		if (t.parent)
 			fixed.p = r.chance(0.15) || t.parent.rows === 0 ? 'NULL' : String(r.int(1, t.parent.rows));
 		if (t.list)
@@ -78,7 +93,10 @@ function reference(r, tables) {
 
 // A table of rows and columns, perhaps with a parent.
 function table(r, m, name) {
-	const keyed = r.weighted(KEYS), t = { name, ref: `app.${ident(name)}`, keyed, key: keyed.key, rows: r.int(0, 10) };
+	const keyed = { ...r.weighted(KEYS) };
+	if (keyed.k)
+		[keyed.type, keyed.of] = r.weighted(K_TYPES);
+	const t = { name, ref: `app.${ident(name)}`, keyed, key: keyed.key, rows: r.int(0, 10) };
 	t.cols = columnsOf(r, keyed);
 	t.parent = reference(r, m.tables);
 	if (t.parent)
@@ -150,7 +168,7 @@ function heir(r, m, base) {
 	m.sql.push(`CREATE TABLE ${kid.ref} (extra text) INHERITS (${base.ref});`);
 	base.kids = [kid];
 	const cols = writable(kid);
-	const list = Array.from({ length: kid.rows }, (_, i) => tuple(r, cols, { id: String(i + 1), k: `'k${i}'`, ...kid.cols.some(c => c.name === 'p') && { p: 'NULL' } }));
+	const list = Array.from({ length: kid.rows }, (_, i) => tuple(r, cols, { id: String(i + 1), k: kOf(base, i), ...kid.cols.some(c => c.name === 'p') && { p: 'NULL' } }));
 	m.sql.push(`INSERT INTO ${kid.ref} (${cols.map(c => ident(c.name)).join(', ')}) VALUES ${list.join(', ')};`);
 	m.tables.push(kid);
 }

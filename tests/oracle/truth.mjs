@@ -82,6 +82,14 @@ function twice(faults, t, what, images, rows) {
 		faults.push(`${t.ref}: ${what} of key ${k} is shown twice`);
 }
 
+// A key that is deleted and inserted is one row that was updated.
+function apart(faults, t, gone, come) {
+	const keys = new Set(gone.map(r => r.key && JSON.stringify(Object.entries(r.key).sort())));
+	for (const r of come)
+		if (r.key && keys.has(JSON.stringify(Object.entries(r.key).sort())))
+			faults.push(`${t.ref}: ${JSON.stringify(r.key)} is deleted and inserted`);
+}
+
 function tableFaults(faults, t, said, rows, before, after) {
 	const olds = rows.filter(r => r.before), news = rows.filter(r => r.after);
 	const was = olds.map(r => image(r.before)), now = news.map(r => image(r.after));
@@ -96,6 +104,7 @@ function tableFaults(faults, t, said, rows, before, after) {
 	const both = minus(gone, minus(gone, come));
 	if (both.length > 0)
 		faults.push(`${t.ref}: deleted and inserted as it was: ${brief(both)}`);
+	apart(faults, t, of('delete'), of('insert'));
 	twice(faults, t, 'the old row', was, olds.map(r => r.before));
 	twice(faults, t, 'the new row', now, news.map(r => r.after));
 	keyFaults(faults, t, rows);
@@ -144,6 +153,28 @@ export function faultsOf({ head, rows }, tables, before, after, { may = () => nu
 	const again = digest(head, rows.map(rowHash));
 	if (again !== head.digest)
 		faults.push(`the digest is ${head.digest}, and recomputed ${again}`);
+	return faults;
+}
+
+// Where two changes that did the same differ in what they show.
+export function pathFaults(a, b, tables) {
+	const faults = [], of = x => x.rows.map(r => JSON.stringify([r.table, r.op, r.collateral, ...['key', 'before', 'after'].map(k => r[k] && image(r[k]))]));
+	// a row that moves to another partition under another key, or without one,
+	// is one row only to the path that was told so
+	const moves = ref => tables.find(t => t.ref === ref)?.kind === 'p';
+	const whole = ({ head, rows }) => ({ head: { ...head, tables: head.tables.filter(t => !moves(t.table)) }, rows: rows.filter(r => !moves(r.table)) });
+	const side = (x, k) => x.rows.filter(r => moves(r.table) && r[k]).map(r => r.table + image(r[k]));
+	const moved = a.rows.some(r => moves(r.table));
+	for (const k of ['before', 'after'])
+		sameRows(faults, `${k} by one path and not by the other`, minus(side(a, k), side(a, k === 'after' ? 'before' : 'after')), minus(side(b, k), side(b, k === 'after' ? 'before' : 'after')));
+	sameRows(faults, 'by one path and not by the other', of(whole(a)), of(whole(b)));
+	for (const t of whole(a).head.tables) {
+		const u = b.head.tables.find(y => y.table === t.table), say = y => y && JSON.stringify([y.inserted, y.updated, y.deleted, y.unchanged, y.collateral, y.complete]);
+		if (say(t) !== say(u))
+			faults.push(`${t.table}: by one path ${say(t)}, by the other ${say(u)}`);
+	}
+	if (faults.length === 0 && !moved && a.head.digest !== b.head.digest)
+		faults.push(`two digests of one change: ${JSON.stringify([a.head, b.head])}`);
 	return faults;
 }
 

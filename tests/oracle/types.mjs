@@ -59,4 +59,5 @@ export const EXTENSIONS = 'CREATE EXTENSION citext SCHEMA public; CREATE EXTENSI
 export const SETUP = `
 	CREATE TYPE app.mood AS ENUM ('sad', 'so so', 'happy "x"');
 	CREATE DOMAIN app.posint AS int CHECK (VALUE > 0);
+	CREATE DOMAIN app.bag AS int[];
 	CREATE TYPE app.pair AS (i int, t text);`;

@@ -75,8 +75,9 @@ export class Cluster {
 		await within(20000, exited(this.child), () => `postgres to stop:\n${this.log.text()}`);
 	}
 
-	async restart(mode) {
+	async restart(mode, meanwhile) {
 		await this.stop(mode);
+		await meanwhile?.();
 		await this.#launch();
 	}
 

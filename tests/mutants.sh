@@ -1,0 +1,111 @@
+#!/bin/sh
+# Takes one check after the other out of a copy of the source, and expects the
+# tests to notice.
+#   tests/mutants.sh [NAME ...]
+# BUILD chooses where the copy and its build go (BUILD/mutants).  A mutant is one
+# substitution in one file; one that no longer fits is an error, as the check
+# may have moved.  The unchanged copy must pass first.
+set -eu
+cd "$(dirname "$0")/.."
+root=$PWD
+build=${BUILD:-build}
+mkdir -p "$build/mutants"
+place=$(cd "$build/mutants" && pwd)
+tree=$place/tree
+failed=
+
+# name | file | sed -E script (whole file as one line is not needed) | hunter
+table() {
+	grep -v '^#' <<-'END'
+	# rows: each side is asked what it sees at the places of the other
+	two-way-old|src/core/sweep_pair.c|s/if \(find_place\(b, 1, &im.was\) != -1\)/if (false)/|oracle
+	two-way-new|src/core/sweep_pair.c|s/if \(find_place\(b, 0, &im.is\) != -1\)/if (false)/|e2e wrap
+	multixact|src/core/sweep.c|s/(\$2::pg_catalog.int8\) & 4294967295\) <) 2147483648/\1 0/|oracle
+	subxact-old|src/core/sweep.c|s/(\$1::pg_catalog.int8\) & 4294967295\)) < 2147483648/\1 = 0/|e2e wrap
+	subxact-new|src/core/sweep.c|s/(pg_catalog.age\(airlock_s.xmin\)) <= 0/\1 = 0/|oracle
+	chain|src/core/sweep_pair.c|s/(is_now) <> (airlock_k.was)/\1 IS NULL AND \1 <> \2/|oracle
+	# counters: the images against what the server counted
+	counters|src/core/proof.c|s/agrees = leaf != NULL && memcmp\(.*$/agrees = leaf != NULL;/|oracle
+	unmentioned|src/core/proof.c|s/agrees = leaf != NULL && memcmp/agrees = leaf == NULL || !memcmp/|oracle
+	catalogs|src/core/proof.c|s/c->hidden_ddl = true;/;/|oracle
+	hidden-rows|src/core/sweep_pair.c|s/s->hidden \? !equal : !within/!within/|oracle
+	stale|src/core/proof.c|s/if \(!c->tables\[i\].exact &&/if (false \&\&/|oracle
+	# the transaction
+	snapshot|src/core/execute.c|s/BEGIN ISOLATION LEVEL REPEATABLE READ/BEGIN ISOLATION LEVEL READ COMMITTED/|oracle
+	deferred|src/core/execute.c|s/"SET CONSTRAINTS ALL IMMEDIATE"/"SET CONSTRAINTS ALL DEFERRED"/|oracle
+	# what rows come to
+	net|src/diff/net.c|s/if \(!is_of\(n, i, hash\)\)/if (true)/|oracle
+	flags|src/diff/net.c|s/if \(!any && !flags_differ\(n\)\)/if (!any)/|oracle
+	fold|src/diff/store.c|s/\*at = l.at \+ 1;/*at = 0;/|oracle
+	knows|src/core/rows.c|s/!store_knows\(.*\)\) \{/true) {/|oracle
+	# the splice: the tree of what is sent against that of what was asked
+	splice|src/sql/rewrite.c|s/if \(!is_proved\(/if (false \&\& !is_proved(/|unit sql/test_rewrite
+	END
+}
+
+mutate() { # file script
+	sed -E "$2" "$root/$1" >"$place/mutant"
+	if cmp -s "$place/mutant" "$root/$1"; then
+		return 1
+	fi
+	cp "$place/mutant" "$tree/$1"
+}
+
+compile() {
+	(cd "$tree" && make -s BUILD="$place/build" CFLAGS="-O1 -g -w -Wno-error" \
+	    "$@") >"$place/log" 2>&1 || { tail -n 20 "$place/log" >&2; return 1; }
+}
+
+# True where the tests notice; says which.
+noticed() { # hunter
+	case $1 in
+	oracle)
+		compile all && (cd "$tree" && BUILD=$place/build \
+		    sh tests/stage.sh node tests/oracle/hunt.mjs) 2>"$place/log" ;;
+	unit*)
+		compile "$place/build/unit/${1#unit }" &&
+		    ! "$place/build/unit/${1#unit }" >"$place/log" 2>&1 &&
+		    echo "${1#unit } fails" ;;
+	e2e*)
+		compile all "$place/build/guard/ptyrun" && ! (cd "$tree" &&
+		    BUILD=$place/build sh tests/stage.sh node tests/e2e/run.mjs \
+		    "tests/e2e/${1#e2e }.test.mjs") >"$place/log" 2>&1 &&
+		    echo "${1#e2e }.test.mjs fails" ;;
+	esac
+}
+
+rm -rf "$tree"
+mkdir -p "$tree"
+for f in Makefile src cli tests examples docs man package.json node_modules README.md; do
+	[ ! -e "$f" ] || cp -a "$f" "$tree/"
+done
+
+if [ $# -eq 0 ]; then
+	for hunter in oracle 'unit sql/test_rewrite' 'e2e wrap'; do
+		if noticed "$hunter"; then
+			echo "mutants: the unchanged source fails ($hunter)" >&2
+			exit 1
+		fi
+	done
+	set -- $(table | cut -d'|' -f1)
+fi
+for name in "$@"; do
+	line=$(table | grep "^$name|") || { echo "mutants: no '$name'" >&2; exit 2; }
+	file=$(echo "$line" | cut -d'|' -f2)
+	hunter=${line##*|}
+	script=${line#*|*|}
+	script=${script%|*}
+	if ! mutate "$file" "$script"; then
+		echo "mutants: $name no longer fits $file" >&2
+		failed="$failed $name"
+		continue
+	fi
+	if how=$(noticed "$hunter"); then
+		printf '%-12s noticed: %s\n' "$name" "$how"
+	else
+		printf '%-12s NOT NOTICED\n' "$name"
+		failed="$failed $name"
+	fi
+	cp "$root/$file" "$tree/$file"
+done
+[ -z "$failed" ] || { echo "mutants: not noticed:$failed" >&2; exit 1; }
