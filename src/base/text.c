@@ -311,6 +311,23 @@ text_add_json(struct text *t, const char *p, size_t n)
 }
 
 void
+text_add_utf8(struct text *t, const char *p, size_t n)
+{
+	size_t len;
+	uint32_t cp;
+
+	for (; n > 0; p += len, n -= len) {
+		len = sequence(p, n, &cp);
+		if (len > 0) {
+			text_addn(t, p, len);
+			continue;
+		}
+		text_add(t, "\xef\xbf\xbd");
+		len = 1;
+	}
+}
+
+void
 text_add_ident(struct text *t, const char *s)
 {
 	text_addc(t, '"');

@@ -132,13 +132,11 @@ take(struct change *c, const struct batch *b, int row)
 		t->collateral = false;
 		return;
 	}
-	cause = json_pack("{s:s, s:s}", "kind", kind, "name", name);
-	if (cause == NULL)
-		return; /* not in UTF-8 */
+	cause = json_pack("{s:s, s:o}", "kind", kind, "name", shown_json(name));
 	if (on != NULL)
-		json_object_set_new(cause, "on", json_string(on));
+		json_object_set_new(cause, "on", shown_json(on));
 	if (function != NULL)
-		json_object_set_new(cause, "function", json_string(function));
+		json_object_set_new(cause, "function", shown_json(function));
 	add_cause(t, cause);
 }
 

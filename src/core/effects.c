@@ -14,16 +14,16 @@
 void
 effect_add(struct change *c, const char *code, const char *text)
 {
-	json_t *one;
+	json_t *shown = shown_json(text), *one;
 	size_t i;
 
 	json_array_foreach (c->effects, i, one)
-		if (strcmp(json_string_value(json_object_get(one, "text")),
-			text) == 0)
+		if (json_equal(json_object_get(one, "text"), shown)) {
+			json_decref(shown);
 			return;
-	one = json_pack("{s:s, s:s}", "code", code, "text", text);
-	if (one != NULL) /* else not in UTF-8 */
-		json_array_append_new(c->effects, one);
+		}
+	json_array_append_new(c->effects,
+	    json_pack("{s:s, s:o}", "code", code, "text", shown));
 }
 
 /* An audit trail keeps the statement as current_query() has it, and the agent's

@@ -146,6 +146,19 @@ no_such_table(struct schema *s)
 	    nearest_ask(s->pool, reply->code, s->table, NULL, named, s);
 }
 
+/* One name that is not UTF-8 is shown so; the rest is as it is. */
+static json_t *
+parse(const char *text)
+{
+	struct text t = { 0 };
+	json_t *json;
+
+	text_add_utf8(&t, text, strlen(text));
+	json = json_loads(text_str(&t), JSON_ALLOW_NUL, NULL);
+	text_release(&t);
+	return json;
+}
+
 static void
 described(void *arg, struct link *l UNUSED, struct batch *b)
 {
@@ -170,8 +183,7 @@ described(void *arg, struct link *l UNUSED, struct batch *b)
 		no_such_table(s);
 		return;
 	}
-	if (text == NULL ||
-	    (json = json_loads(text, JSON_ALLOW_NUL, NULL)) == NULL)
+	if (text == NULL || (json = parse(text)) == NULL)
 		reply_reason(&reply, REASON_UNAVAILABLE,
 		    "the catalog's answer is not understood");
 	if (json != NULL && s->table == NULL) {

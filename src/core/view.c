@@ -13,6 +13,21 @@ string_or_null(const char *s)
 	return s != NULL ? json_string(s) : json_null();
 }
 
+/* A database in SQL_ASCII may have names of any bytes. */
+json_t *
+shown_json(const char *s)
+{
+	json_t *j = json_string(s);
+	struct text t = { 0 };
+
+	if (j != NULL)
+		return j;
+	text_add_utf8(&t, s, strlen(s));
+	j = json_string(text_str(&t));
+	text_release(&t);
+	return j;
+}
+
 static json_t *
 iso(int64_t wall_ms)
 {
@@ -36,8 +51,8 @@ change_tables_json(const struct change *c)
 	for (size_t i = 0; i < c->ntables; i++) {
 		const struct change_table *t = &c->tables[i];
 		json_t *j =
-		    json_pack("{s:s, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:b}",
-			"table", t->name, "inserted",
+		    json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:b}",
+			"table", shown_json(t->name), "inserted",
 			(json_int_t)t->n[IMAGE_INSERT], "updated",
 			(json_int_t)t->n[IMAGE_UPDATE], "deleted",
 			(json_int_t)t->n[IMAGE_DELETE], "unchanged",
@@ -63,8 +78,9 @@ reasons_json(const struct verdict *v)
 
 	for (size_t i = 0; i < v->n; i++)
 		json_array_append_new(list,
-		    json_pack("{s:s, s:s}", "code",
-			reasons[v->v[i].reason].code, "text", v->v[i].text));
+		    json_pack("{s:s, s:o}", "code",
+			reasons[v->v[i].reason].code, "text",
+			shown_json(v->v[i].text)));
 	return list;
 }
 

@@ -85,27 +85,6 @@ put_null(struct sink *k)
 	put_bytes(k, "n", 1);
 }
 
-/* What a reader of the JSON form gets to see of bytes that are not UTF-8
- * (a database in SQL_ASCII has such): each bad byte as U+FFFD. */
-static void
-mend(struct text *out, const char *p, size_t n)
-{
-	while (n > 0) {
-		size_t len = 1;
-
-		while (len < 4 && len < n && !text_is_utf8(p, len))
-			len++;
-		if (text_is_utf8(p, len)) {
-			text_addn(out, p, len);
-		} else {
-			text_add(out, "\xef\xbf\xbd");
-			len = 1;
-		}
-		p += len;
-		n -= len;
-	}
-}
-
 /* Eight bytes at a time: every value of every row passes here. */
 static bool
 is_ascii(const char *p, size_t n)
@@ -127,8 +106,10 @@ put_text(struct sink *k, const char *p, size_t n)
 {
 	struct text mended = { 0 };
 
+	/* As a reader of the JSON form gets to see it; a database in SQL_ASCII
+	 * may hold anything. */
 	if (!is_ascii(p, n) && !text_is_utf8(p, n)) {
-		mend(&mended, p, n);
+		text_add_utf8(&mended, p, n);
 		p = text_str(&mended);
 		n = mended.len;
 	}

@@ -548,11 +548,19 @@ link_transaction(const struct link *l)
 	return PQtransactionStatus(l->conn);
 }
 
+const char *
+link_encoding(const struct link *l)
+{
+	const char *v = PQparameterStatus(l->conn, "server_encoding");
+
+	return v != NULL && strcmp(v, "SQL_ASCII") == 0 ? v : "UTF8";
+}
+
 int
 link_check_pins(const struct link *l, struct err *e)
 {
-	static const char *const pins[][2] = {
-		{ "client_encoding", "UTF8" },
+	const char *const pins[][2] = {
+		{ "client_encoding", link_encoding(l) },
 		{ "standard_conforming_strings", "on" },
 	};
 

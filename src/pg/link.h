@@ -54,7 +54,10 @@ void link_fail(struct link *l, const char *why);
 int link_backend_pid(const struct link *l);
 int link_server_version(const struct link *l); /* 150020 */
 PGTransactionStatusType link_transaction(const struct link *l);
-/* Reported settings, "on" and "UTF8" as they must be (ERR_UNFIT). */
+/* What the client's encoding must be: UTF8, but SQL_ASCII where the database is
+ * in that, whose server would not send bytes that are no UTF-8 otherwise. */
+const char *link_encoding(const struct link *l);
+/* Reported settings as they must be, the encoding among them (ERR_UNFIT). */
 int link_check_pins(const struct link *l, struct err *e) MUST_CHECK;
 /* The last WARNING of the server on this link, "" where none came. */
 const char *link_warning(const struct link *l);

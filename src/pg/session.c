@@ -268,6 +268,8 @@ add_settings(struct batch *b, const struct link *l)
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		if (link_server_version(l) >= settings[i].since)
 			batch_add(b, settings[i].sql, 0, NULL);
+	if (strcmp(link_encoding(l), "UTF8") != 0)
+		batch_add(b, "SET client_encoding = 'SQL_ASCII'", 0, NULL);
 	batch_sync(b);
 	/* Not every system can tell that a client has gone. */
 	batch_add(b, "SET client_connection_check_interval = '5s'", 0, NULL);

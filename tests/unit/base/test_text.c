@@ -101,6 +101,26 @@ json_strings_are_escaped(void **state UNUSED)
 }
 
 static void
+bad_bytes_are_replaced_one_by_one(void **state UNUSED)
+{
+	static const char *const cases[][2] = {
+		{ "", "" },
+		{ "a\tb\"", "a\tb\"" },
+		{ "\xc3\xa4\xff", "\xc3\xa4\xef\xbf\xbd" },
+		{ "\xed\xa0\x80x", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx" },
+		{ "x\xc3", "x\xef\xbf\xbd" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text t = { 0 };
+
+		text_add_utf8(&t, cases[i][0], strlen(cases[i][0]));
+		assert_string_equal(text_str(&t), cases[i][1]);
+		text_release(&t);
+	}
+}
+
+static void
 identifiers_are_quoted(void **state UNUSED)
 {
 	static const struct {
@@ -381,6 +401,7 @@ main(void)
 		cmocka_unit_test(it_grows),
 		cmocka_unit_test(a_string_can_be_taken),
 		cmocka_unit_test(json_strings_are_escaped),
+		cmocka_unit_test(bad_bytes_are_replaced_one_by_one),
 		cmocka_unit_test(identifiers_are_quoted),
 		cmocka_unit_test(what_a_terminal_shows_is_harmless),
 		cmocka_unit_test(what_shows_nothing_is_spelt_out),
