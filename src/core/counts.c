@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/internal.h"
+#include "core/run.h"
 #include "pg/session.h"
+
+#define TELL_MAX 12 /* counts of as many kinds and tables */
 
 void
 counts_release(struct counts *c)
@@ -120,4 +122,92 @@ counts_equal(const struct counts *a, const struct counts *b)
 			return false;
 	}
 	return true;
+}
+
+/* --- for people --- */
+
+static const char *
+shown_as(const struct count_row *row)
+{
+	return row->root != NULL ? row->root : row->name;
+}
+
+static bool
+is_first(const struct counts *c, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(shown_as(&c->v[k]), shown_as(&c->v[i])) == 0)
+			return false;
+	return true;
+}
+
+static uint64_t
+moved(const struct counts *now, const struct counts *was, const char *table,
+    enum image_op op)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < now->n; i++) {
+		const struct count_row *row = &now->v[i], *old;
+
+		if ((row->kind != 'r' && row->kind != 'm') ||
+		    strcmp(shown_as(row), table) != 0)
+			continue;
+		old = counts_find(was, row->oid);
+		sum += row->n[op] - (old != NULL ? old->n[op] : 0);
+	}
+	return sum;
+}
+
+void
+counts_tell(const struct counts *now, const struct counts *was, struct text *t)
+{
+	static const char *const done[IMAGE_NOPS] = {
+		[IMAGE_INSERT] = "inserted",
+		[IMAGE_UPDATE] = "updated",
+		[IMAGE_DELETE] = "deleted",
+	};
+	size_t told = 0;
+
+	for (size_t i = 0; i < now->n && told < TELL_MAX; i++) {
+		const struct count_row *row = &now->v[i];
+		const char *sep = "; ";
+
+		if (row->catalog || !is_first(now, i))
+			continue; /* its other parts are in the sum */
+		for (int op = 0; op < IMAGE_NOPS; op++) {
+			uint64_t n =
+			    moved(now, was, shown_as(row), (enum image_op)op);
+
+			if (n == 0)
+				continue;
+			if (*sep == ';')
+				text_addf(t, "; %s: ", shown_as(row));
+			else
+				text_add(t, sep);
+			text_addf(t, "%llu %s", (unsigned long long)n,
+			    done[op]);
+			sep = ", ";
+			told++;
+		}
+	}
+}
+
+enum run_next
+run_too_large(struct run *r, const char *why)
+{
+	/* Behind the proof the counters are the change's, before it the run's.
+	 */
+	static const struct counts none;
+	struct text t = { 0 };
+	enum run_next next;
+
+	if (r->proved)
+		counts_tell(&r->change->counts, &none, &t);
+	else
+		counts_tell(&r->counts, &r->change->counts, &t);
+	next = run_refuse(r, REASON_DIFF_TOO_LARGE, "%s (diff_bytes_max)%s",
+	    why, text_str(&t));
+	text_release(&t);
+	return next;
 }

@@ -343,9 +343,11 @@ look_at(struct run *r, const struct batch *b, struct err *e)
 {
 	size_t failed = batch_failed(b);
 
-	if (r->row_err.code == ERR_LIMIT)
-		return run_refuse(r, REASON_DIFF_TOO_LARGE,
-		    "%s (diff_bytes_max)", r->row_err.text);
+	if (r->row_err.code == ERR_LIMIT) {
+		if (failed == (size_t)-1 && read_examination(r, b, e) == -1)
+			log_warnx("%s: %s", r->change->id, e->text);
+		return run_too_large(r, r->row_err.text);
+	}
 	if (r->row_err.code != ERR_NONE)
 		return run_refuse(r, REASON_UNAVAILABLE,
 		    "a row of the diff could not be kept: %s", r->row_err.text);

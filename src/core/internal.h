@@ -218,6 +218,10 @@ const struct count_row *counts_find(const struct counts *c, uint32_t oid);
 /* core/effects.c: lists what a rollback or an undo cannot take back, once. */
 void effect_add(struct change *c, const char *code, const char *text);
 
+/* Appends "; public.t: 3 updated, 1 deleted" for what has moved since. */
+void counts_tell(const struct counts *now, const struct counts *was,
+    struct text *t);
+
 /* core/decide.c */
 void decide_commit(struct change *c, const struct operator_peer *who,
     outcome_done *done, void *arg);

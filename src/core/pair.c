@@ -154,10 +154,10 @@ take_piece(struct pair *p)
 	clear(p);
 	if (e.code != ERR_NONE) {
 		pair_free(p);
-		(void)run_refuse(r,
-		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
-					: REASON_UNAVAILABLE,
-		    "%s", e.text);
+		if (e.code == ERR_LIMIT)
+			(void)run_too_large(r, e.text);
+		else
+			(void)run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 		return;
 	}
 	if (p->last) {

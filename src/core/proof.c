@@ -315,10 +315,9 @@ run_prove(struct run *r)
 	struct err e = ERR_INIT;
 
 	if (r->adding && store_fold_end(c->store, &e) == -1)
-		return run_refuse(r,
-		    e.code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE
-					: REASON_UNAVAILABLE,
-		    "%s", e.text);
+		return e.code == ERR_LIMIT
+		           ? run_too_large(r, e.text)
+		           : run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	r->proved = true;
 	c->why_incomplete = NULL;
 	if (r->relation != NULL && r->relation->kind != 'v')

@@ -85,7 +85,7 @@ take(struct run *r, const PGresult *res, struct err *e)
 }
 
 /* A row that cannot be taken ends the statement; the rest is read and let go.
- */
+ * One row too many does not: the counters are to say how many there are. */
 void
 run_row(void *arg, const PGresult *res)
 {
@@ -93,6 +93,6 @@ run_row(void *arg, const PGresult *res)
 
 	if (r->row_err.code != ERR_NONE)
 		return;
-	if (take(r, res, &r->row_err) == -1)
+	if (take(r, res, &r->row_err) == -1 && r->row_err.code != ERR_LIMIT)
 		pool_stop(r->change->login->pool, r->change->link);
 }

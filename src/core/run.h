@@ -87,6 +87,9 @@ enum run_next run_link_failed(struct run *r, const struct err *e, bool started);
 
 /* core/ending.c: nothing that was asked is awaited any more. */
 void run_quit(struct run *r);
+/* core/counts.c: the images take more than may be; with what was counted. */
+enum run_next run_too_large(struct run *r, const char *why);
+
 /* core/ending.c: answers with r->reply and frees r; frees r. */
 void run_answer(struct run *r);
 void run_free(struct run *r);

@@ -259,9 +259,12 @@ pair_before(struct sweep *s)
 static void
 stored(struct sweep *s, const struct err *e)
 {
-	(void)sweep_fail(s,
-	    e->code == ERR_LIMIT ? REASON_DIFF_TOO_LARGE : REASON_UNAVAILABLE,
-	    e->text);
+	if (e->code != ERR_LIMIT) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e->text);
+		return;
+	}
+	s->run->in_batch = false;
+	(void)run_too_large(s->run, e->text);
 }
 
 /* Rows of it may stand already; a part is worse than counts. */
