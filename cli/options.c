@@ -166,6 +166,7 @@ set(struct options *out, const struct option_row *o, const char *value,
 		memcpy(at, &value, sizeof(value));
 		return 0;
 	case NUMBER:
+		assert(value != NULL);
 		text_quote_into(quoted, sizeof(quoted), value, strlen(value));
 		if (text_to_long(quoted, 0, LONG_MAX / 2, &n, e) == -1)
 			return err_wrap(e, "option '%s'", o->name);

@@ -235,7 +235,7 @@ member_of(struct pool *p, const struct link *l)
 	TAILQ_FOREACH (m, &p->members, next)
 		if (m->link == l)
 			return m;
-	return NULL;
+	fatalx("a link is not of this pool");
 }
 
 /* --- lending ---------------------------------------------------------- */

@@ -38,16 +38,18 @@ column_of(PgQuery__Node *n, const char *target)
 {
 	const PgQuery__TypeCast *t;
 	const PgQuery__ColumnRef *c;
+	const char *table;
 
 	while ((t = tree_as(n, &pg_query__type_cast__descriptor)) != NULL)
 		n = t->arg;
 	c = tree_as(n, &pg_query__column_ref__descriptor);
 	if (c == NULL || c->n_fields == 0)
 		return NULL;
-	if (c->n_fields > 1 &&
-	    (text_of(c->fields[c->n_fields - 2]) == NULL ||
-		strcmp(text_of(c->fields[c->n_fields - 2]), target) != 0))
-		return NULL;
+	if (c->n_fields > 1) {
+		table = text_of(c->fields[c->n_fields - 2]);
+		if (table == NULL || strcmp(table, target) != 0)
+			return NULL;
+	}
 	return text_of(c->fields[c->n_fields - 1]);
 }
 

@@ -377,10 +377,12 @@ on_again(evutil_socket_t s UNUSED, short what UNUSED, void *arg)
 {
 	struct lines *l = arg;
 
-	l->busy++;
-	if (l->failed != NULL && l->finishing)
+	if (l->failed != NULL && l->finishing) {
 		lines_close(l);
-	else if (l->failed != NULL) {
+		return;
+	}
+	l->busy++;
+	if (l->failed != NULL) {
 		const char *why = l->failed;
 
 		l->finishing = true; /* it is told once */

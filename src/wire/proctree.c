@@ -353,7 +353,7 @@ proc_sessions(pid_t **out, size_t *n, struct err *e)
 	char buf[PROC_FILE_SIZE];
 	struct err gone = ERR_INIT;
 	struct dirent *d;
-	struct proc p;
+	struct proc p = { 0 };
 	DIR *dir = opendir("/proc");
 	pid_t *v = NULL;
 	size_t len = 0;
