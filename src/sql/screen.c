@@ -54,10 +54,11 @@ next_is(const struct reader *r, const char *s)
 	return (size_t)(r->end - r->at) >= n && memcmp(r->at, s, n) == 0;
 }
 
+/* A vertical tab is white space to PostgreSQL from 16 on alone. */
 static bool
 is_white(char c)
 {
-	return c != '\0' && strchr(" \t\n\r\f\v", c) != NULL;
+	return c != '\0' && strchr(" \t\n\r\f", c) != NULL;
 }
 
 /* From the last token to `at`: white space stays, comments become spaces. */

@@ -136,7 +136,7 @@ blank(const char *sql, char *bare)
 	must(strlen(bare) == len);
 	for (size_t i = 0; i < len; i++)
 		must(bare[i] == sql[i] ||
-		     (bare[i] == ' ' && strchr("\t\n\v\f\r", sql[i]) == NULL));
+		     (bare[i] == ' ' && strchr("\t\n\f\r", sql[i]) == NULL));
 	again = mem_strdup(bare);
 	screen_blank(again, len);
 	must(strcmp(again, bare) == 0);

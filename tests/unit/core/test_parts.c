@@ -102,6 +102,8 @@ every_status_of_the_parser_has_a_reply(void **state UNUSED)
 		reply_parser(&r, &a, "SELECT 1");
 		assert_true(text_starts_with(text_str(&r.text),
 		    s == PARSER_SYNTAX ? "ERROR 42601: " : "REFUSED "));
+		assert_int_equal(strcmp(r.code, "NOT_PROVED") == 0,
+		    s == PARSER_UNPROVED);
 		reply_release(&r);
 	}
 }

@@ -135,6 +135,26 @@ conditions_that_choose_nothing_raise_the_risk(void **state UNUSED)
 	}
 }
 
+/* A kind or a part that this program does not know, of a newer library. */
+static void
+what_is_not_understood_is_refused(void **state UNUSED)
+{
+	for (int tool = TOOL_QUERY; tool <= TOOL_EXECUTE; tool++)
+		for (int part = 0; part < 2; part++) {
+			struct facts f = facts_of("DELETE FROM t WHERE a = 1");
+			struct verdict v = { 0 };
+
+			if (part == 0)
+				f.kind = STMT_OTHER;
+			else
+				f.opaque = true;
+			verdict_ask((enum verdict_tool)tool, &f, &v);
+			assert_true(has(&v, REASON_NOT_UNDERSTOOD));
+			assert_non_null(verdict_refusal(&v));
+			facts_release(&f);
+		}
+}
+
 /* One table of measured effects a row; the reasons that must and no others. */
 /* clang-format off */
 static const struct {
@@ -212,6 +232,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_is_asked_in_both_tools),
+		cmocka_unit_test(what_is_not_understood_is_refused),
 		cmocka_unit_test(conditions_that_choose_nothing_raise_the_risk),
 		cmocka_unit_test(effects_give_their_reasons),
 		cmocka_unit_test(several_tables_are_a_reason),

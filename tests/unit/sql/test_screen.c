@@ -134,6 +134,7 @@ static const struct {
 	{ "SELECT 1 -- x", "SELECT 1     " },
 	{ "--\tx\nSELECT 1", "  \t \nSELECT 1" },
 	{ "a/**/b", "a    b" },
+	{ "a\v/*\v*/\vb -- \v", "a\v     \vb     " },
 	{ "a/* x\n y */b", "a    \n     b" },
 	{ "a/* /* x */ ' */b", "a               b" },
 	{ "1 NOT /*c*/ IN (2)", "1 NOT       IN (2)" },
