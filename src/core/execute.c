@@ -114,6 +114,7 @@ make_batch(struct run *r)
 	    r->adding ? "SAVEPOINT airlock_s"
 		      : "BEGIN ISOLATION LEVEL REPEATABLE READ",
 	    0, NULL);
+	run_look_before(r, b); /* the snapshot is taken with it */
 	if (r->adding)
 		batch_sync_tell(b, saved, r);
 	else
@@ -455,6 +456,8 @@ executed(void *arg, struct link *l, struct batch *b)
 		(void)run_refuse(r, REASON_SETTING_CHANGED, "%s", e.text);
 		return;
 	}
+	if (!run_looked_before(r, b))
+		return;
 	if (is_worth_a_retry(r, b)) {
 		try_again(r);
 		return;

@@ -134,12 +134,17 @@ learned(void *arg, const struct reach *r, const struct err *e)
 		run_go(run);
 }
 
+static struct reach_list *
+reach_of(const struct run *r)
+{
+	return ((struct agent_logins *)r->agent->links)->writer->reach;
+}
+
 static void
 still(void *arg, const struct err *e)
 {
 	struct run *run = arg;
-	struct reach_list *l =
-	    ((struct agent_logins *)run->agent->links)->writer->reach;
+	struct reach_list *l = reach_of(run);
 	struct reply reply = { 0 };
 
 	if (e->code == ERR_NONE) {
@@ -157,18 +162,21 @@ still(void *arg, const struct err *e)
 	}
 }
 
-/* What is remembered may be old: it is looked at again before, and after. */
+/* What is remembered may be old: it is looked at again before, in the very
+ * batch of the statement (a change that is added to has an old snapshot), and
+ * after. */
 enum run_next
 run_consult(struct run *r)
 {
-	struct reach_list *l =
-	    ((struct agent_logins *)r->agent->links)->writer->reach;
+	struct reach_list *l = reach_of(r);
 
 	if (reach_is_empty(&r->facts))
 		return RUN_GO;
 	reach_release(l, r->reach);
 	r->ran = false;
 	r->reach = reach_cached(l, &r->facts, true);
+	if (r->reach != NULL && !r->adding)
+		return RUN_GO;
 	if (r->reach != NULL)
 		reach_verify(l, r->reach, still, r);
 	else
@@ -176,22 +184,114 @@ run_consult(struct run *r)
 	return RUN_WAIT;
 }
 
+void
+run_look_before(struct run *r, struct batch *b)
+{
+	r->i_before = (size_t)-1;
+	if (r->reach == NULL || r->adding)
+		return;
+	r->way = reach_way(reach_of(r), r->reach);
+	r->i_before = reach_before(r->reach, r->way, b);
+}
+
+/* All is taken back, and judged or only looked at anew. */
+static void
+look_again(struct run *r)
+{
+	bool again = r->again;
+
+	if (r->looks++ >= JUDGE_LOOKS_MAX) {
+		(void)run_refuse(r, REASON_DEFINITION_CHANGED, "%s",
+		    reasons[REASON_DEFINITION_CHANGED].meaning);
+		return;
+	}
+	if (r->way == REACH_LONG) {
+		reach_drop(reach_of(r), r->reach);
+		r->reach = NULL;
+	}
+	run_again(r);
+	r->again = again; /* that one is for what is found afterwards */
+}
+
+bool
+run_looked_before(struct run *r, const struct batch *b)
+{
+	if (r->i_before == (size_t)-1)
+		return true;
+	reach_before_read(reach_of(r), r->reach, r->way, b, r->i_before);
+	if (!reach_says_no(b, r->i_before))
+		return true;
+	look_again(r);
+	return false;
+}
+
+static void
+verified(struct run *r, const struct err *e)
+{
+	if (e->code == ERR_NONE)
+		run_go(r);
+	else if (e->code == ERR_UNFIT && !r->again)
+		run_again(r);
+	else if (e->code == ERR_UNFIT)
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the definition of the table changed while the statement "
+		    "ran: %s",
+		    e->text);
+	else
+		(void)run_refuse(r, REASON_DATABASE_DOWN,
+		    "the table could not be verified: %s", e->text);
+}
+
+static void
+looked(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct run *r = arg;
+	size_t i = r->plan.path == CAPTURE_PLAIN ? 0 : 1; /* of the snapshot */
+	struct err e = ERR_INIT;
+	int rc = 0;
+
+	if (batch_is_lost(b))
+		e = *batch_err(b);
+	else if (i == 1)
+		rc = catalog_read_look(r->change->login->catalog, r->relation,
+		    b, 0, &e);
+	r->same = rc == 0 && !batch_is_lost(b) && r->reach != NULL &&
+	          reach_after_read(r->reach, b, i);
+	verified(r, &e);
+}
+
+/* The table by its definition, all else by the snapshot, where that will do. */
+enum run_next
+run_verify(struct run *r)
+{
+	struct batch *b;
+
+	r->same = false;
+	if (r->plan.path == CAPTURE_PLAIN && r->reach == NULL)
+		return RUN_GO;
+	b = batch_new();
+	if (r->plan.path != CAPTURE_PLAIN)
+		(void)catalog_add_look(r->relation, b);
+	if (r->reach != NULL)
+		(void)reach_after(b);
+	pool_ask(r->change->login->pool, b, looked, r);
+	return RUN_WAIT;
+}
+
 enum run_next
 run_consult_again(struct run *r)
 {
-	if (r->reach == NULL)
+	if (r->reach == NULL || r->same)
 		return RUN_GO;
 	r->ran = true;
-	reach_verify(((struct agent_logins *)r->agent->links)->writer->reach,
-	    r->reach, still, r);
+	reach_verify(reach_of(r), r->reach, still, r);
 	return RUN_WAIT;
 }
 
 void
 run_consult_cancel(struct run *r)
 {
-	struct reach_list *l =
-	    ((struct agent_logins *)r->agent->links)->writer->reach;
+	struct reach_list *l = reach_of(r);
 
 	nearest_cancel(r->nearest);
 	reach_forget(l, r);

@@ -10,8 +10,8 @@
 #include "core/judge.h"
 #include "pg/session.h"
 
-static run_step parse, relate, rewrite_it, take_link, know_catalogs, verify,
-    weigh, release_it, learn_types, seal, record_it;
+static run_step parse, relate, rewrite_it, take_link, know_catalogs, weigh,
+    release_it, learn_types, seal, record_it;
 
 /* The way of one write; each either goes on at once or waits to be told. */
 static run_step *const steps[] = {
@@ -23,7 +23,7 @@ static run_step *const steps[] = {
 	know_catalogs,     /* the first write after the start waits for them */
 	run_deferrable,    /* what is deferred again before one is added */
 	run_execute,       /* begin, statement, counters: one round trip */
-	verify,            /* the target is still what it was taken for */
+	run_verify,        /* the target is still what it was taken for */
 	weigh,             /* the condition, by that definition */
 	run_consult_again, /* and so is all that it ran */
 	run_pair,          /* before-images for ON CONFLICT */
@@ -300,34 +300,6 @@ know_catalogs(struct run *r)
 	b = batch_new();
 	batch_add(b, "SELECT 1", 0, NULL);
 	pool_ask(login->pool, b, asked, r);
-	return RUN_WAIT;
-}
-
-static void
-verified(void *arg, const struct err *e)
-{
-	struct run *r = arg;
-
-	if (e->code == ERR_NONE)
-		run_go(r);
-	else if (e->code == ERR_UNFIT && !r->again)
-		run_again(r);
-	else if (e->code == ERR_UNFIT)
-		(void)run_refuse(r, REASON_UNAVAILABLE,
-		    "the definition of the table changed while the statement "
-		    "ran: %s",
-		    e->text);
-	else
-		(void)run_refuse(r, REASON_DATABASE_DOWN,
-		    "the table could not be verified: %s", e->text);
-}
-
-static enum run_next
-verify(struct run *r)
-{
-	if (r->plan.path == CAPTURE_PLAIN)
-		return RUN_GO;
-	catalog_verify(r->change->login->catalog, r->relation, verified, r);
 	return RUN_WAIT;
 }
 

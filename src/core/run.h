@@ -40,6 +40,8 @@ struct run {
 	const struct reach *reach; /* what it would run, once it is asked */
 	int looks;                 /* at definitions that keep changing */
 	bool ran;                  /* they are looked at again, afterwards */
+	enum reach_way way;        /* in which they were before */
+	bool same;                 /* they were, behind it */
 	struct nearest *nearest;   /* names are being looked for */
 	bool suggested;            /* once */
 	struct relation *relation;
@@ -68,6 +70,7 @@ struct run {
 	char *deferrable;    /* defers again what begins deferred, or NULL */
 	struct text blocker; /* who was in the way, for people */
 	/* numbers of the statements in the batch */
+	size_t i_before; /* a look at the definitions, or -1 */
 	size_t i_open, i_statement, i_constraints, i_counts, i_rows, i_lsn;
 	size_t i_pinned, i_left, i_settled; /* SESSION_PIN, each time */
 };
@@ -97,7 +100,11 @@ void run_record_refusal(struct run *r);
 
 /* core/judge.c: what the catalog says of what it would run, before and after.
  */
-run_step run_consult, run_consult_again;
+run_step run_consult, run_verify, run_consult_again;
+/* Adds the look just before the statement, where there is to be one. */
+void run_look_before(struct run *r, struct batch *b);
+/* Whether that look let the statement run; if not, r goes on by itself. */
+bool run_looked_before(struct run *r, const struct batch *b);
 void run_consult_cancel(struct run *r);
 /* Looks for the name that r->reply misses, and then answers; false: no need. */
 bool run_suggest(struct run *r);

@@ -365,6 +365,30 @@ catalog_release(struct catalog *c, struct relation *r)
 		uncache(c, n);
 }
 
+size_t
+catalog_add_look(struct relation *r, struct batch *b)
+{
+	const char *values[] = { entry_of(r)->key };
+
+	return batch_add_prepared(b, CATALOG_SESSION, 1, values);
+}
+
+int
+catalog_read_look(struct catalog *c, struct relation *r, const struct batch *b,
+    size_t i, struct err *e)
+{
+	const char *now = batch_cell(b, i, 0, 0);
+
+	if (batch_state(b, i) != BATCH_OK)
+		return err_set(e, ERR_DATABASE, "cannot verify %s: %s", r->name,
+		    result_message(batch_result(b, i)));
+	if (now != NULL && strcmp(now, r->fingerprint) == 0)
+		return 0;
+	if (entry_of(r)->cached)
+		uncache(c, entry_of(r));
+	return err_set(e, ERR_UNFIT, "%s has changed meanwhile", r->name);
+}
+
 static void
 verified(void *arg, struct link *l UNUSED, struct batch *b)
 {
@@ -374,20 +398,14 @@ verified(void *arg, struct link *l UNUSED, struct batch *b)
 	struct err e = ERR_INIT;
 	catalog_verified *done = a->verified;
 	void *done_arg = a->arg;
-	const char *now;
 
 	asker_free(a);
 	if (batch_is_lost(b))
 		e = *batch_err(b);
-	else if (!batch_is_ok(b))
-		err_set(&e, ERR_DATABASE, "cannot verify %s: %s", n->r.name,
-		    result_message(batch_result(b, batch_failed(b))));
-	now = batch_is_lost(b) ? NULL : batch_cell(b, 0, 0, 0);
-	if (e.code == ERR_NONE &&
-	    (now == NULL || strcmp(now, n->r.fingerprint) != 0))
-		err_set(&e, ERR_UNFIT, "%s has changed meanwhile", n->r.name);
+	else
+		(void)catalog_read_look(c, &n->r, b, 0, &e);
 	n->uses--;
-	if (e.code == ERR_UNFIT || !n->cached)
+	if (!n->cached)
 		uncache(c, n);
 	if (done != NULL)
 		done(done_arg, &e);
@@ -399,13 +417,11 @@ catalog_verify(struct catalog *c, struct relation *r, catalog_verified *done,
 {
 	struct asker *a = asker_new(c, arg);
 	struct batch *b = batch_new();
-	const char *values[1];
 
 	a->entry = entry_of(r);
 	a->entry->uses++;
 	a->verified = done;
-	values[0] = a->entry->key;
-	batch_add_prepared(b, CATALOG_SESSION, 1, values);
+	(void)catalog_add_look(r, b);
 	pool_ask(c->pool, b, verified, a);
 }
 

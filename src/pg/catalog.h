@@ -58,6 +58,11 @@ void catalog_release(struct catalog *c, struct relation *r);
 typedef void catalog_verified(void *arg, const struct err *e);
 void catalog_verify(struct catalog *c, struct relation *r,
     catalog_verified *done, void *arg);
+/* The same as a part of a batch, and its answer; ERR_DATABASE where it has
+ * none. */
+size_t catalog_add_look(struct relation *r, struct batch *b);
+int catalog_read_look(struct catalog *c, struct relation *r,
+    const struct batch *b, size_t i, struct err *e);
 /* What every session prepares under this name. */
 #define CATALOG_SESSION "airlock_table"
 extern const char catalog_verify_sql[];

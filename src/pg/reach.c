@@ -384,6 +384,13 @@ reach_before_read(struct reach_list *l, const struct reach *r,
 		see(l, entry_of(r), batch_cell(b, i, 0, 0));
 }
 
+bool
+reach_says_no(const struct batch *b, size_t i)
+{
+	return batch_state(b, i) == BATCH_FAILED &&
+	       strcmp(result_sqlstate(batch_result(b, i)), NOT_SAME) == 0;
+}
+
 size_t
 reach_after(struct batch *b)
 {

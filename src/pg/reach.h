@@ -80,6 +80,8 @@ size_t reach_before(const struct reach *r, enum reach_way way, struct batch *b);
 /* Reads its answer, if it did not fail. */
 void reach_before_read(struct reach_list *l, const struct reach *r,
     enum reach_way way, const struct batch *b, size_t i);
+/* It failed, and for that reason. */
+bool reach_says_no(const struct batch *b, size_t i);
 /* Adds an optional one, as a text that nothing in a session can feign, and
  * reads its answer: whether they are surely the same. */
 size_t reach_after(struct batch *b);
