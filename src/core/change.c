@@ -78,6 +78,17 @@ change_new(struct gate *g, struct agent *a, const char *intent)
 	return c;
 }
 
+void
+change_add_path(const struct change *c, struct batch *b)
+{
+	const char *values[] = { c->path };
+
+	batch_add(b,
+	    "SELECT pg_catalog.set_config('lock_timeout', '500ms', true), "
+	    "pg_catalog.set_config('search_path', $1, true)",
+	    1, values);
+}
+
 static void
 release_work(struct change *c, bool remove_files)
 {
@@ -103,6 +114,7 @@ change_free(struct change *c)
 	counts_release(&c->counts);
 	json_decref(c->statements);
 	json_decref(c->effects);
+	free(c->path);
 	free(c->intent);
 	free(c->reason);
 	free(c->decided_by);

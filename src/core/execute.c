@@ -241,9 +241,10 @@ read_opening(struct run *r, const struct batch *b, struct err *e)
 	const char *xid32 = batch_cell(b, r->i_open, 0, 1);
 	const char *snapshot = batch_cell(b, r->i_open, 0, 2);
 	const char *multixact = batch_cell(b, r->i_open, 0, 3);
+	const char *path = batch_cell(b, r->i_open, 0, 4);
 
 	if (xid == NULL || xid32 == NULL || snapshot == NULL ||
-	    multixact == NULL)
+	    multixact == NULL || path == NULL)
 		return err_set(e, ERR_DATABASE,
 		    "the server did not tell the transaction's id");
 	if (text_copy(c->xid8, sizeof(c->xid8), xid, e) == -1 ||
@@ -251,6 +252,8 @@ read_opening(struct run *r, const struct batch *b, struct err *e)
 	    text_copy(c->multixact, sizeof(c->multixact), multixact, e) == -1 ||
 	    text_copy(c->snapshot, sizeof(c->snapshot), snapshot, e) == -1)
 		return -1;
+	free(c->path);
+	c->path = mem_strdup(path);
 	assert(c != NULL);
 	/* It goes into SQL, where no parameter may stand. */
 	if (strspn(c->snapshot, "0123456789ABCDEFabcdef-") !=

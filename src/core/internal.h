@@ -144,6 +144,7 @@ struct change {
 	struct decision *decision; /* the verdict under way, or NULL */
 	/* the opening */
 	char xid8[24], xid[16], multixact[16], snapshot[64], insert_lsn[24];
+	char *path;                    /* its search path, without "$user" */
 	char system[24], timeline[12]; /* where COMMIT was sent */
 	/* what it did */
 	struct store *store;
@@ -214,6 +215,10 @@ int counts_read(const struct batch *b, size_t i, struct counts *out,
 bool counts_equal(const struct counts *a, const struct counts *b);
 /* The row of this oid, or NULL. */
 const struct count_row *counts_find(const struct counts *c, uint32_t oid);
+
+/* For the observer, whose own path and login are others: what is printed by a
+ * path is printed alike on both sides of a row. */
+void change_add_path(const struct change *c, struct batch *b);
 
 /* core/effects.c: lists what a rollback or an undo cannot take back, once. */
 void effect_add(struct change *c, const char *code, const char *text);

@@ -199,7 +199,7 @@ add_begin(struct sweep *s, struct batch *b)
 	batch_add(b, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0,
 	    NULL);
 	batch_add(b, snapshot, 0, NULL);
-	batch_add(b, "SET LOCAL lock_timeout = '500ms'", 0, NULL);
+	change_add_path(s->run->change, b);
 	batch_add(b, timeout, 0, NULL);
 	free(snapshot);
 	free(timeout);

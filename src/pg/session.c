@@ -52,7 +52,11 @@ static const char open_sql[] =
     " pg_catalog.pg_current_xact_id()::pg_catalog.xid::pg_catalog.text,"
     " pg_catalog.pg_export_snapshot(),"
     " (pg_catalog.mxid_age('1'::pg_catalog.xid)::pg_catalog.int8 + 1)"
-    "  & 4294967295";
+    "  & 4294967295,"
+    " COALESCE((SELECT pg_catalog.string_agg(pg_catalog.quote_ident(s.name) ||"
+    "   ', ', '' ORDER BY s.n) FROM pg_catalog.unnest("
+    "   pg_catalog.current_schemas(false)) WITH ORDINALITY AS s(name, n)"
+    "  WHERE s.name !~ '^pg_temp_'), '') || 'pg_temp'";
 
 /* pg_locks is the witness for tables, the counters for the catalogs: catalog
  * code lets its locks go early. */

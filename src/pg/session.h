@@ -70,8 +70,8 @@ enum session_moved {
 };
 enum session_moved session_moved(const struct batch *b, size_t was, size_t is,
     const char *search_path, const char **name);
-/* Transaction id (64 bit), its 32-bit form, exported snapshot, next multixact.
- */
+/* Transaction id (64 bit), its 32-bit form, exported snapshot, next multixact,
+ * and the search path as it comes to for this login. */
 #define SESSION_OPEN "airlock_open"
 /* Relations that the transaction wrote; $1: oids of the system catalogs (NULL:
  * looked up).

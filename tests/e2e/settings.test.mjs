@@ -131,3 +131,22 @@ test('a login whose triggers and foreign keys would not act is not used', async 
 	assert.equal(answer.error, true, answer.text);
 	assert.match(answer.text, /session_replication_role/);
 });
+
+test('both sides of a row are printed by the change\'s own search path', async t => {
+	const w = await world(t, {
+		setup: `CREATE SCHEMA own; GRANT USAGE ON SCHEMA own TO app; CREATE TABLE own.f(id int PRIMARY KEY, r regclass, n int);
+			GRANT ALL ON own.f TO app; INSERT INTO own.f VALUES (1, 'own.f', 0), (2, 'own.f', 0);
+			CREATE TABLE public.t(id int); INSERT INTO t VALUES (1);
+			CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE own.f SET n = id - 1; RETURN NULL; END $$;
+			CREATE TRIGGER tr AFTER UPDATE ON public.t FOR EACH ROW EXECUTE FUNCTION g();`,
+		config: '[agent agent]\naccess = data\nsearch_path = own\n',
+	});
+	for (const sql of ['UPDATE public.t SET id = 2', 'INSERT INTO f VALUES (1, \'f\', 0), (2, \'f\', 1) ON CONFLICT (id) DO UPDATE SET n = excluded.n']) {
+		const { json, text } = await w.agent.execute(sql);
+		assert.equal(json?.complete, true, text);
+		const rows = (await w.operator.show(json.change_id)).rows.filter(x => x.table === 'own.f');
+		assert.deepEqual(rows.map(x => [x.key.id, x.before, x.after]),
+			[['2', { id: '2', n: '0', r: 'f' }, { id: '2', n: '1', r: 'f' }]], sql);
+		await w.operator.rollback(json.change_id);
+	}
+});
