@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "core/sweep.h"
 
+static void read_before(struct sweep *s);
 static sweep_answer ready, checked, after_read, before_read, closed;
 
 /* --- small parts --- */
@@ -67,6 +68,7 @@ sweep_leaf_done(struct sweep *s)
 	sweep_narrow_free(s);
 	free(s->heirs);
 	s->heirs = NULL;
+	s->lazy = false;
 	s->nheirs = s->heirs_size = s->heirs_met = 0;
 	free(s->names);
 	free(s->key);
@@ -332,8 +334,8 @@ sweep_take_rows(struct sweep *s, bool writer, struct batch *b)
 	batch_rows(b, writer ? after_row : before_row, s);
 }
 
-static void
-read_after(struct sweep *s)
+void
+sweep_read_after(struct sweep *s)
 {
 	struct batch *b = sweep_guarded_batch();
 	struct text sql = { 0 };
@@ -389,7 +391,11 @@ sweep_leaf_whole(struct sweep *s)
 	} else if (s->size > s->run->gate->o->limits.sweep_limit) {
 		sweep_give_up(s, "it is larger than sweep_limit");
 	} else if (open_spools(s)) {
-		read_after(s);
+		s->lazy = sweep_row(s)->n[IMAGE_INSERT] == 0;
+		if (s->lazy)
+			read_before(s);
+		else
+			sweep_read_after(s);
 	}
 }
 
@@ -445,6 +451,8 @@ sweep_row_failed(struct sweep *s)
 static void
 after_read(struct sweep *s, struct batch *b)
 {
+	struct err e = ERR_INIT;
+
 	if (sweep_row_failed(s))
 		return;
 	if (batch_state(b, 4) != BATCH_OK || batch_state(b, 3) != BATCH_OK) {
@@ -456,7 +464,12 @@ after_read(struct sweep *s, struct batch *b)
 		sweep_give_up(s, "the writer could not read it");
 		return;
 	}
-	read_before(s);
+	if (!s->lazy)
+		read_before(s);
+	else if (spool_rewind(s->after.spool, &e) == -1)
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	else
+		sweep_pair_after(s);
 }
 
 static void

@@ -59,6 +59,8 @@ struct sweep {
 	struct side after, before;
 	uint64_t *heirs; /* places of new rows that took an old one's */
 	size_t nheirs, heirs_size, heirs_met;
+	int seen_hint, heir_hint; /* where the last was in its answer */
+	bool lazy; /* new rows are not read: old ones may lead to them all */
 	struct err row_err;
 };
 
@@ -91,5 +93,8 @@ void sweep_narrow_free(struct sweep *s);
 void sweep_leaf_whole(struct sweep *s);
 /* core/sweep_pair.c: both spools are full and rewound. */
 void sweep_pair(struct sweep *s);
+/* New rows, which are read last where they were not read first. */
+void sweep_read_after(struct sweep *s);
+void sweep_pair_after(struct sweep *s);
 
 #endif

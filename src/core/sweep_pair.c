@@ -88,18 +88,26 @@ add_heirs(struct sweep *s, const char *list, struct batch *b)
 	text_release(&t);
 }
 
-/* The row of an answer whose first column is this place, or -1. */
+/* The row of an answer whose first column is this place, or -1; *hint is where
+ * to begin: answers mostly come in the order in which was asked. */
 static int
-find_place(const struct batch *b, size_t step, const struct rowid *id)
+find_place(const struct batch *b, size_t step, const struct rowid *id,
+    int *hint)
 {
+	int n = batch_ntuples(b, step);
 	char place[32];
 
+	if (n == 0)
+		return -1;
 	snprintf(place, sizeof(place), "(%u,%u)", id->block, id->item);
-	for (int i = 0; i < batch_ntuples(b, step); i++) {
+	for (int k = 0; k < n; k++) {
+		int i = (*hint + k) % n;
 		const char *cell = batch_cell(b, step, i, 0);
 
-		if (cell != NULL && strcmp(cell, place) == 0)
+		if (cell != NULL && strcmp(cell, place) == 0) {
+			*hint = i + 1;
 			return i;
+		}
 	}
 	return -1;
 }
@@ -192,10 +200,10 @@ take_before(struct sweep *s, size_t i, const struct batch *b, struct err *e)
 		.was = s->before.ids[i] };
 	int row;
 
-	if (find_place(b, 1, &im.was) != -1)
+	if (find_place(b, 1, &im.was, &s->seen_hint) != -1)
 		return 0; /* only locked, or others did it, or rolled back */
 	s->before.found++;
-	row = find_place(b, 2, &im.was);
+	row = find_place(b, 2, &im.was, &s->heir_hint);
 	return row == -1 ? store(s, &im, e) : take_pair(s, &im, b, row, e);
 }
 
@@ -206,7 +214,7 @@ take_after(struct sweep *s, size_t i, const struct batch *b, struct err *e)
 		.after = &s->after.values[i * s->leaf->ncolumns],
 		.is = s->after.ids[i] };
 
-	if (find_place(b, 0, &im.is) != -1)
+	if (find_place(b, 0, &im.is, &s->seen_hint) != -1)
 		return 0; /* an old row whose id has come round */
 	s->after.found++;
 	if (!is_heir(s, &im.is))
@@ -218,8 +226,8 @@ take_after(struct sweep *s, size_t i, const struct batch *b, struct err *e)
 /* --- one piece after the other
  * ------------------------------------------------ */
 
-static void
-pair_after(struct sweep *s)
+void
+sweep_pair_after(struct sweep *s)
 {
 	struct err e = ERR_INIT;
 	struct batch *b = batch_new();
@@ -315,15 +323,30 @@ after_paired(struct sweep *s, struct batch *b)
 		    "the observer could not read rows as they were");
 		return;
 	}
+	s->seen_hint = 0;
 	for (size_t i = 0; i < s->after.n; i++)
 		if (take_after(s, i, b, &e) == -1) {
 			stored(s, &e);
 			return;
 		}
 	if (!s->after.last)
-		pair_after(s);
+		sweep_pair_after(s);
 	else
 		prove_leaf(s);
+}
+
+/* Nothing was inserted, and each row updated has been met by its old one: what
+ * the writer holds of ours cannot be more. */
+static bool
+all_are_heirs(struct sweep *s)
+{
+	const uint64_t *n = sweep_row(s)->n;
+
+	if (s->before.found != n[IMAGE_UPDATE] + n[IMAGE_DELETE] ||
+	    s->nheirs != n[IMAGE_UPDATE])
+		return false;
+	s->after.found = s->heirs_met = s->nheirs;
+	return true;
 }
 
 static void
@@ -342,6 +365,7 @@ before_paired(struct sweep *s, struct batch *b)
 		give_back(s, "the writer could not follow its rows");
 		return;
 	}
+	s->seen_hint = s->heir_hint = 0;
 	for (size_t i = 0; i < s->before.n; i++)
 		if (take_before(s, i, b, &e) == -1) {
 			stored(s, &e);
@@ -353,7 +377,12 @@ before_paired(struct sweep *s, struct batch *b)
 	}
 	if (s->nheirs > 0)
 		qsort(s->heirs, s->nheirs, sizeof(*s->heirs), by_place);
-	pair_after(s);
+	if (!s->lazy)
+		sweep_pair_after(s);
+	else if (all_are_heirs(s))
+		prove_leaf(s);
+	else
+		sweep_read_after(s);
 }
 
 /* Old rows first: each knows the new one that took its place.  New rows that
