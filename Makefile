@@ -253,7 +253,7 @@ demo-update: ## the same, into docs/demo.txt
 bench: ## measure, against raw libpq; see docs/performance.md
 	@sh tests/deps.sh build demo
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(BUILD)/bench/bench
-	@BUILD=$(BUILD) sh tests/stage.sh node tests/bench/bench.mjs
+	@BUILD=$(BUILD) sh tests/stage.sh node tests/bench/bench.mjs $(PARTS)
 
 bench-diff: ## measure what it costs to hold up to a million rows
 	@sh tests/deps.sh build demo

@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { Agent } from '../e2e/lib/agent.mjs';
 import { Cluster } from '../e2e/lib/cluster.mjs';
 import { Daemon } from '../e2e/lib/daemon.mjs';
 import { program, run } from '../e2e/lib/place.mjs';
+import { Proxy } from '../e2e/lib/proxy.mjs';
+import { Trips } from '../e2e/lib/trips.mjs';
 
 const SETUP = `
 	CREATE TABLE big(id int PRIMARY KEY, n int NOT NULL, name text, note text, at timestamptz);
@@ -27,6 +30,34 @@ writer_dsn = ${url}
 access = data
 `;
 
+// How often a call waits for the server: the first of its kind, and the fifth.
+async function roundTrips() {
+	const proxy = await Proxy.start(cluster);
+	const trips = new Trips(proxy);
+	const d = await Daemon.start({ config: config(proxy.url(database)) });
+	const agent = await Agent.connect(d);
+	const waits = [];
+	for (const [title, tool, sql] of [
+		['SELECT 1', 'db_query', 'SELECT 1'],
+		['point read', 'db_query', 'SELECT * FROM big WHERE id = 7'],
+		['one-row UPDATE until held', 'db_execute', 'UPDATE big SET n = n + 1 WHERE id = 7'],
+	]) {
+		const n = [];
+		for (let i = 0; i < 5; i++) {
+			const r = await trips.of(() => agent.call(tool, { sql }));
+			n.push(r.trips);
+			if (r.answer.json.change_id)
+				await agent.call('db_withdraw', { change_id: r.answer.json.change_id });
+		}
+		waits.push([title, n[0], n[4], tool === 'db_query' ? 1 : 3]);
+	}
+	await agent.close();
+	await d.stop();
+	await proxy.close();
+	return waits;
+}
+
+const parts = process.argv.slice(2);
 const cluster = await Cluster.start({
 	settings: { max_connections: 150, shared_buffers: '512MB', max_wal_size: '4GB', autovacuum: 'off' },
 });
@@ -34,8 +65,9 @@ const database = await cluster.database(SETUP);
 const daemon = await Daemon.start({ config: config(cluster.url(database)) });
 const version = await cluster.sql(database, 'SHOW server_version');
 const r = await run(program('bench/bench'), [cluster.url(database, 'postgres'), daemon.state,
-	program('airlock-mcp'), String(daemon.pid), join(daemon.home, 'sync')], { home: daemon.home });
+	program('airlock-mcp'), String(daemon.pid), join(daemon.home, 'sync'), ...parts], { home: daemon.home });
 await daemon.stop();
+const waits = await roundTrips();
 await cluster.stop();
 assert.equal(r.code, 0, `${r.stderr}\n${r.stdout}`);
 
@@ -60,31 +92,49 @@ const most = (label, value, limit, show) =>
 console.log(`# ${cpus()[0].model.trim()}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB,`
 	+ ` PostgreSQL ${version}, fsync on, unix socket`);
 row('milliseconds', 'median', 'p99', 'target');
-for (const [name, title] of [['one', 'SELECT 1'], ['point', 'point read, 1,000,000 rows']]) {
-	time(`${title}: raw libpq`, `raw.${name}`);
-	time(`${title}: airlockd's socket`, `socket.${name}`);
-	time(`${title}: airlock-mcp and airlockd`, `bridge.${name}`);
-	most('over raw libpq', median(`bridge.${name}`) - median(`raw.${name}`), 150, ms);
-}
-time('one fdatasync of 600 bytes', 'sync');
-time('one-row UPDATE: raw BEGIN, UPDATE RETURNING', 'raw.write');
-time('one-row UPDATE: until held', 'held.write');
-most('2 x raw + one fdatasync', median('held.write'), 2 * median('raw.write') + median('sync'), ms);
-time('beacon (needed before COMMIT, not before held)', 'beacon');
-time('raw COMMIT', 'raw.commit');
-time('commit by the operator: check, beacon, intent, COMMIT', 'commit');
-time('100 of 1,000,000 rows: raw', 'raw.100');
-time('100 of 1,000,000 rows: until held', 'held.100');
-time('100 of 1,000 rows: until held', 'held.100.small');
-most('1,000,000 over 1,000 rows', median('held.100') / median('held.100.small'), 1.2, times);
-time('100,000 of 1,000,000 rows: raw', 'raw.100k');
-time('100,000 of 1,000,000 rows: until held', 'held.100k');
-row('  over raw', times(median('held.100k') / median('raw.100k')), '');
+const sections = {
+	reads() {
+		for (const [name, title] of [['one', 'SELECT 1'], ['point', 'point read, 1,000,000 rows']]) {
+			time(`${title}: raw libpq`, `raw.${name}`);
+			time(`${title}: airlockd's socket`, `socket.${name}`);
+			time(`${title}: airlock-mcp and airlockd`, `bridge.${name}`);
+			most('over raw libpq', median(`bridge.${name}`) - median(`raw.${name}`), 150, ms);
+		}
+	},
+	writes() {
+		time('one fdatasync of 600 bytes', 'sync');
+		time('one-row UPDATE: raw BEGIN, UPDATE RETURNING', 'raw.write');
+		time('one-row UPDATE: until held', 'held.write');
+		most('2 x raw + one fdatasync', median('held.write'), 2 * median('raw.write') + median('sync'), ms);
+		time('beacon (needed before COMMIT, not before held)', 'beacon');
+		time('raw COMMIT', 'raw.commit');
+		time('commit by the operator: check, beacon, intent, COMMIT', 'commit');
+	},
+	tables() {
+		time('100 of 1,000,000 rows: raw', 'raw.100');
+		time('100 of 1,000,000 rows: until held', 'held.100');
+		time('100 of 1,000 rows: until held', 'held.100.small');
+		most('1,000,000 over 1,000 rows', median('held.100') / median('held.100.small'), 1.2, times);
+	},
+	bulk() {
+		time('100,000 of 1,000,000 rows: raw', 'raw.100k');
+		time('100,000 of 1,000,000 rows: until held', 'held.100k');
+		row('  over raw', times(median('held.100k') / median('raw.100k')), '');
+	},
+};
+for (const [part, show] of Object.entries(sections))
+	if (parts.length === 0 || parts.includes(part))
+		show();
+
+console.log();
+row('round trips to the server that the answer waits for', 'first', 'warm', 'target');
+for (const [title, first, warm, limit] of waits)
+	row(title, String(first), String(warm), `at most ${limit}`, warm <= limit);
 
 console.log();
 row('megabytes, airlockd resident', '', '', 'target');
-row('idle', mb(kb('memory.idle')), '');
-row('50 changes held', mb(kb('memory.many')), '');
-row('100,000 rows held', mb(kb('memory.100k')), '');
-row('the most it ever had', mb(kb('memory.peak')), '');
-most('the most, over idle', kb('memory.peak') - kb('memory.idle'), 16 * 1024, mb);
+for (const [title, name] of [['idle', 'idle'], ['50 changes held', 'many'], ['100,000 rows held', '100k'], ['the most it ever had', 'peak']])
+	if (got[`memory.${name}`])
+		row(title, mb(kb(`memory.${name}`)), '');
+if (got['memory.peak'])
+	most('the most, over idle', kb('memory.peak') - kb('memory.idle'), 16 * 1024, mb);
