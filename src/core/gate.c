@@ -105,7 +105,7 @@ sweep_changes(int fd)
 
 	while (dir != NULL && (d = readdir(dir)) != NULL) {
 		static const char *const files[] = { "rows.ndjson", "rows.next",
-			"rows.folded" };
+			"rows.folded", "rows.net" };
 		int sub;
 
 		if (strncmp(d->d_name, "chg_", 4) != 0)
