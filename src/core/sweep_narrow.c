@@ -498,7 +498,8 @@ sweep_narrow(struct sweep *s)
 	const char *values[] = { oid, NULL };
 	struct batch *b;
 
-	if (s->size <= s->run->gate->o->limits.narrow_above || most_new(s) + most_old(s) > ROWS_MAX)
+	if (s->size <= s->run->gate->o->limits.narrow_above ||
+	    most_new(s) + most_old(s) > ROWS_MAX)
 		return false;
 	s->narrow = mem_new(sizeof(*s->narrow));
 	note_key(s);
