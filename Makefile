@@ -237,7 +237,8 @@ analyze: ## gcc -fanalyzer
 cover: ## gcov of the unit tests, with a floor for sql, rule and wire
 	@sh tests/deps.sh build test
 	@$(MAKE) --no-print-directory -s -j$(JOBS) BUILD=build/cover CC=gcc \
-	    HARDEN=-fPIE CFLAGS="-O0 -g --coverage" check-unit
+	    HARDEN=-fPIE CFLAGS="-O0 -g --coverage" \
+	    LDFLAGS=-Wl,-u,__gcov_dump check-unit
 	@sh tests/cover.sh build/cover
 
 demo: ## install what is missing, build, and show a write held and decided
