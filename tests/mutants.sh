@@ -29,6 +29,7 @@ table() {
 	unmentioned|src/core/proof.c|s/agrees = leaf != NULL && memcmp/agrees = leaf == NULL || !memcmp/|oracle
 	catalogs|src/core/proof.c|s/c->hidden_ddl = true;/;/|oracle
 	hidden-rows|src/core/sweep_pair.c|s/s->hidden \? !equal : !within/!within/|oracle
+	part|src/core/sweep.c|s/if \(store_forget\(s->run/if (false \&\& store_forget(s->run/|oracle
 	stale|src/core/proof.c|s/if \(!c->tables\[i\].exact &&/if (false \&\&/|oracle
 	# the transaction
 	snapshot|src/core/execute.c|s/BEGIN ISOLATION LEVEL REPEATABLE READ/BEGIN ISOLATION LEVEL READ COMMITTED/|oracle

@@ -112,7 +112,8 @@ sweep_changes(int fd)
 			continue;
 		sub = openat(fd, d->d_name,
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		for (size_t i = 0; sub != -1 && i < 3; i++)
+		for (size_t i = 0;
+		     sub != -1 && i < sizeof(files) / sizeof(files[0]); i++)
 			(void)unlinkat(sub, files[i], 0);
 		if (sub != -1)
 			close(sub);

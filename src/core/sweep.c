@@ -104,8 +104,17 @@ run_sweep_cancel(struct run *r)
 void
 sweep_give_up(struct sweep *s, const char *why)
 {
+	struct err e = ERR_INIT;
+
 	log_info("%s: %s is shown by its counts: %s", s->run->change->id,
 	    sweep_row(s)->name, why);
+	/* Rows of other leaves may stand already; a part is worse than counts.
+	 */
+	if (store_forget(s->run->change->store, sweep_table(s)->name, &e) ==
+	    -1) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+		return;
+	}
 	sweep_table(s)->why = why;
 	sweep_table(s)->exact = sweep_table(s)->complete = false;
 	sweep_table(s)->opaque = true;

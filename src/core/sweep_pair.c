@@ -275,18 +275,6 @@ stored(struct sweep *s, const struct err *e)
 	(void)run_too_large(s->run, e->text);
 }
 
-/* Rows of it may stand already; a part is worse than counts. */
-static void
-give_back(struct sweep *s, const char *why)
-{
-	struct err e = ERR_INIT;
-
-	if (store_forget(s->run->change->store, sweep_table(s)->name, &e) == -1)
-		stored(s, &e);
-	else
-		sweep_give_up(s, why);
-}
-
 /* What was found against what was counted; see struct sweep. */
 static void
 prove_leaf(struct sweep *s)
@@ -300,12 +288,14 @@ prove_leaf(struct sweep *s)
 	    s->after.found <= most_after && s->before.found <= most_before;
 
 	if (s->heirs_met != s->nheirs) {
-		give_back(s, "its old rows and new ones do not fit together");
+		sweep_give_up(s,
+		    "its old rows and new ones do not fit together");
 		return;
 	}
 	if (s->hidden ? !equal : !within) {
-		give_back(s, s->hidden ? "row security hides rows of it"
-				       : "more rows were found than counted");
+		sweep_give_up(s, s->hidden
+				     ? "row security hides rows of it"
+				     : "more rows were found than counted");
 		return;
 	}
 	sweep_leaf_done(s);
@@ -362,7 +352,7 @@ before_paired(struct sweep *s, struct batch *b)
 		return;
 	}
 	if (batch_state(b, 1) != BATCH_OK || batch_state(b, 2) != BATCH_OK) {
-		give_back(s, "the writer could not follow its rows");
+		sweep_give_up(s, "the writer could not follow its rows");
 		return;
 	}
 	s->seen_hint = s->heir_hint = 0;

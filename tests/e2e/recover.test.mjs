@@ -57,6 +57,16 @@ async function crash(w) {
 	w.agent = await w.connect();
 }
 
+test('nothing of a change that ends with its daemon stays on the disk', async t => {
+	const w = await world(t, { setup: SHOP });
+	const id = await hold(w, 'DELETE FROM t WHERE id < 3');
+	const added = await w.agent.execute('INSERT INTO t VALUES (1, 7)', { change_id: id });
+	assert.equal(outcome(added), 'pending', added.text);
+	assert.deepEqual(readdirSync(join(w.daemon.state, 'changes', id)).sort(), ['rows.ndjson', 'rows.net']);
+	await crash(w);
+	assert.deepEqual(readdirSync(join(w.daemon.state, 'changes')), []);
+});
+
 // Everybody says the same, and what they say is so.
 async function ended(w, id, status, why) {
 	await recorded(w, id, status);
