@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { bindir, Cluster, cluster } from './lib/cluster.mjs';
+import { Daemon } from './lib/daemon.mjs';
 import { terminal } from './lib/operator.mjs';
 import { program, run, scratch, start, tests, user, writeFor } from './lib/place.mjs';
 import { Proxy } from './lib/proxy.mjs';
@@ -158,6 +159,22 @@ test('SIGHUP takes new limits; a file with an error changes nothing', async t =>
 	await hold(w, other);
 	await reload(file('changes_max = 2\nttl = 5m\nparser_deadline = 3s'), /waits for a restart: .*parser_deadline/);
 	await w.operator.commit(id);
+});
+
+// What systemd listens on; Node has no datagrams on a path, perl is in every Debian.
+const MANAGER = `socket(S, PF_UNIX, SOCK_DGRAM, 0) && bind(S, sockaddr_un($ARGV[0])) or die $!;
+	$| = 1; print "bound\\n"; print "$m\\n" while defined recv(S, $m, 4096, 0);`;
+
+test('a service manager is told READY once it is so, and STOPPING', async t => {
+	const c = await cluster(), path = join(scratch(), 'notify');
+	const manager = start('perl', ['-MSocket', '-e', MANAGER, path]), told = new Lines(manager.stdout);
+	t.after(() => manager.kill());
+	await told.until(/bound/);
+	const d = await Daemon.start({ db: c.url(await c.database(SHOP)), env: { NOTIFY_SOCKET: path } });
+	await told.until(/^READY=1$/);
+	await d.stop();
+	await told.until(/^STOPPING=1$/);
+	assert.deepEqual(told.all.filter(Boolean), ['bound', 'READY=1', 'STOPPING=1']);
 });
 
 test('one daemon a state directory', async t => {
