@@ -331,6 +331,12 @@ rechecked(void *arg, struct link *l, struct batch *b)
 		return;
 	}
 	xid = batch_is_ok(b) ? batch_cell(b, 1, 0, 0) : NULL;
+	if (batch_is_ok(b) && !session_vouched(b, 2)) {
+		ended(d, WHY_REFUSED,
+		    "a function replaced what Airlock had prepared, so that "
+		    "the diff cannot be relied on");
+		return;
+	}
 	same = batch_is_ok(b) && counts_read(b, 0, &now, &e) == 0 &&
 	       counts_equal(&c->counts, &now) && xid != NULL &&
 	       strcmp(xid, c->xid8) == 0 &&
@@ -365,6 +371,7 @@ decide_commit(struct change *c, const struct operator_peer *who,
 	    "SELECT pg_catalog.pg_current_xact_id_if_assigned()"
 	    "::pg_catalog.text",
 	    0, NULL);
+	(void)session_vouch(b);
 	link_run(c->link, b, rechecked, d);
 }
 

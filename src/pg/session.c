@@ -429,6 +429,26 @@ look_over(struct batch *b)
 	return i;
 }
 
+size_t
+session_vouch(struct batch *b)
+{
+	static const char sql[] =
+	    "SELECT pg_catalog.string_agg(p.statement, '' ORDER BY p.name) = $1 "
+	    "FROM pg_catalog.pg_prepared_statement() AS p "
+	    "WHERE p.name ~ '^airlock_'";
+	const char *values[] = { prepared() };
+
+	return batch_add(b, sql, 1, values);
+}
+
+bool
+session_vouched(const struct batch *b, size_t i)
+{
+	const char *same = batch_cell(b, i, 0, 0);
+
+	return batch_state(b, i) == BATCH_OK && same != NULL && same[0] == 't';
+}
+
 struct batch *
 session_unwind(size_t *looked)
 {

@@ -52,6 +52,11 @@ bool session_is_as_begun(const struct link *l, const struct batch *b, size_t i);
 /* A link is reused only where the server lets its counters be flushed. */
 bool session_can_clean(const struct link *l);
 
+/* Asks, as a text, whether what is prepared is what session_begin prepared: a
+ * function can have replaced it, so that counters say what it likes. */
+size_t session_vouch(struct batch *b);
+bool session_vouched(const struct batch *b, size_t i);
+
 /* Prepared on every link: */
 /* All pins for the transaction: $1 lock_timeout, $2 statement_timeout,
  * $3 idle_in_transaction_session_timeout (all ms), $4 application_name,

@@ -119,3 +119,18 @@ test('what reads the statement reads the agent\'s', async t => {
 		assert.equal(await w.sql(q), sql);
 	}
 });
+
+test('what a function prepares in place of what Airlock did is never committed', async t => {
+	const w = await world(t, { setup: `${T} CREATE TABLE log(n int);
+		CREATE FUNCTION forge() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+			INSERT INTO log VALUES (1); UPDATE t SET a = 666;
+			DEALLOCATE airlock_counts;
+			EXECUTE 'PREPARE airlock_counts(oid[]) AS SELECT c.oid, ''public.log'', ''r'', ''p'', ''RowExclusiveLock'', 1, 0, 0, false, NULL, false FROM pg_class c WHERE c.oid = ''public.log''::regclass';
+			RETURN 1; END $$;` });
+	const { json, text } = await w.agent.execute('INSERT INTO log SELECT forge()');
+	assert.ok(json, text);
+	const r = await w.operator.run('commit', (await w.operator.pending())[0].token);
+	assert.equal(r.code, 1);
+	assert.match(r.stderr + r.stdout, /replaced what Airlock had prepared/);
+	assert.equal(await w.sql('SELECT sum(a) FROM t'), '0');
+});
