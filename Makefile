@@ -173,7 +173,7 @@ check-mutants: ## builds without one of the checks must fail the tests; slow
 	@sh tests/deps.sh build test
 	@BUILD=$(BUILD) sh tests/mutants.sh
 
-check-matrix: ## the diff's oracle on PostgreSQL 14 to 18; servers come from npm
+check-matrix: ## cases and oracle on PostgreSQL 14 to 18; servers come from npm
 	@sh tests/deps.sh build test
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS) $(HELPERS)
 	@BUILD=$(BUILD) sh tests/matrix.sh

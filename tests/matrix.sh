@@ -1,6 +1,8 @@
 #!/bin/sh
-# The oracle on every version of PostgreSQL that Airlock is for.
+# The oracle, and the cases that broke other products, on every version of
+# PostgreSQL that Airlock is for.
 #   tests/matrix.sh [VERSION ...]
+# MATRIX_TESTS: other files than those.
 # The machine's own server is taken for its version; the others come from npm,
 # by tests/matrix/package-lock.json, into BUILD/matrix.  They hold no psql: the
 # machine's own is used.  ORACLE_CASES and ORACLE_SEED are as for the oracle.
@@ -52,14 +54,19 @@ servers() { # version: where its programs are, with psql beside them
 	echo "$place/$1/native/bin"
 }
 
+tests=${MATRIX_TESTS:-tests/e2e/cases-red.test.mjs tests/e2e/cases-green.test.mjs
+    tests/e2e/cases-field.test.mjs tests/e2e/field-parser.test.mjs
+    tests/e2e/field-mcp.test.mjs tests/e2e/field-conn.test.mjs
+    tests/e2e/refusals.test.mjs tests/oracle/oracle.test.mjs}
 failed=
 for v in "$@"; do
 	bin=$(servers "$v")
 	[ -x "$bin/postgres" ] || { echo "matrix: no server of version $v" >&2; exit 1; }
 	printf '\n== PostgreSQL %s: ' "$v"
 	"$bin/postgres" --version
+	# shellcheck disable=SC2086
 	AIRLOCK_PG_BIN=$bin BUILD=$build sh tests/stage.sh \
-	    node tests/e2e/run.mjs tests/oracle/oracle.test.mjs || failed="$failed $v"
+	    node tests/e2e/run.mjs $tests || failed="$failed $v"
 	[ "$bin" = "$own" ] || rm -rf "${place:?}/$v"
 done
 [ -z "$failed" ] || { echo "matrix: failed on$failed" >&2; exit 1; }
