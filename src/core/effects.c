@@ -129,6 +129,11 @@ take(struct run *r, const struct batch *b, int row)
 			     "agent's with Airlock's parts in it");
 		if (r->plan.path == CAPTURE_PLAIN)
 			goto out; /* it was the agent's own */
+	} else if (strcmp(kind, "TRIGGERS_OFF") == 0) {
+		text_add(&t, " may turn triggers and foreign keys off and on "
+			     "again (session_replication_role)");
+		verdict_add(&r->change->asked, REASON_TRIGGERS_OFF, -1,
+		    "%.350s", text_str(&t));
 	} else {
 		text_addf(&t, " may act outside the transaction%s%s",
 		    how != NULL ? ": " : "", how != NULL ? how : "");

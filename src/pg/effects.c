@@ -52,6 +52,9 @@ const char effects_sql[] =
 	SAYS("\\m(pg_notify|notify|triggered_change_notification)\\M", "3036")
 "  UNION ALL SELECT 'STATEMENT_TEXT', NULL WHERE p.oid >= 16384 AND "
 	SAYS("\\mcurrent_query\\M", "817")
+"  UNION ALL SELECT 'TRIGGERS_OFF', NULL WHERE p.oid >= 16384"
+"   AND (p.prosrc ~* 'session_replication_role'"
+"    OR p.proconfig::pg_catalog.text ~* 'session_replication_role')"
 "  UNION ALL SELECT 'OUTSIDE_EFFECT', CASE WHEN p.oid < 16384 THEN NULL"
 "    WHEN NOT l.lanpltrusted AND l.lanname NOT IN ('c', 'internal') THEN l.lanname::pg_catalog.text"
 "    ELSE (SELECT e.extname::pg_catalog.text FROM pg_catalog.pg_depend d"

@@ -16,7 +16,8 @@
  */
 extern const char effects_sql[];
 enum effect_column {
-	EFFECT_KIND, /* "NOTIFICATION", "STATEMENT_TEXT", "OUTSIDE_EFFECT" */
+	EFFECT_KIND,     /* "NOTIFICATION", "STATEMENT_TEXT", "TRIGGERS_OFF",
+	                        "OUTSIDE_EFFECT" */
 	EFFECT_FUNCTION, /* "public.f(integer)", "lo_export()" */
 	EFFECT_VIA,      /* "trigger t of public.t"; null: the statement */
 	EFFECT_HOW, /* OUTSIDE_EFFECT: what it calls, or how it is written */

@@ -62,6 +62,7 @@ extern const char *const severity_name[SEVERITY_N];
 	X(HIDDEN_DDL, HIGH, "system catalogs changed though the statement does not say so", "A function or trigger changed the schema, privileges or settings; roll back and look at its body.") \
 	X(DEFERRED_FAILURE, HIGH, "a deferred constraint fails: COMMIT would be refused", "Roll back, or let the agent add the statement that makes the constraint hold.") \
 	X(OUTSIDE_EFFECT, HIGH, "something was done that a rollback does not take back", "A rollback will not take it back: find out what was done before you decide.") \
+	X(TRIGGERS_OFF, HIGH, "a function may turn triggers and foreign keys off while it runs, by its text", "Rows that break a foreign key are not noticed, nor do audit triggers act: look at the function's body.") \
 	X(HUNDRED_ROWS, MEDIUM, "100 rows or more", "Look at the rows; --limit shows more of them.") \
 	X(SEVERAL_TABLES, MEDIUM, "several tables change", "Look at each table.") \
 	X(COLLATERAL, MEDIUM, "rows change in tables that the statement does not name", "A trigger, rule or foreign key did it; see that it is what you expect.") \

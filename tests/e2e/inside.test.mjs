@@ -75,6 +75,9 @@ test('what functions do beside rows is listed, by their texts', async t => {
 		CREATE TRIGGER c AFTER DELETE ON u FOR EACH ROW EXECUTE FUNCTION outer_();
 		CREATE TABLE by_au(id int); ${trigger('INSERT INTO au VALUES (NEW.id); RETURN NULL;', 'by_au')}
 		CREATE TRIGGER e AFTER INSERT ON by_au FOR EACH ROW EXECUTE FUNCTION by_au();
+		CREATE TABLE quiet(id int);
+		${trigger('SET LOCAL session_replication_role = replica; INSERT INTO u VALUES (-1, -1); SET LOCAL session_replication_role = origin; RETURN NULL;', 'hush')}
+		CREATE TRIGGER f AFTER INSERT ON quiet FOR EACH ROW EXECUTE FUNCTION hush();
 		CREATE TRIGGER d AFTER INSERT ON au FOR EACH ROW EXECUTE FUNCTION texts();
 		INSERT INTO u(k) VALUES (1);` });
 	for (const [sql, expected] of [
@@ -86,6 +89,7 @@ test('what functions do beside rows is listed, by their texts', async t => {
 		['INSERT INTO plain SELECT atomic(1)', [['NOTIFICATION', /^public\.parsed\(integer\) may/]]],
 		['INSERT INTO u(k) VALUES (2)', [['SEQUENCE', /u_id_seq/]]],
 		['INSERT INTO plain VALUES (1)', []],
+		['INSERT INTO quiet VALUES (1)', [['TRIGGERS_OFF', /^public\.hush\(\) \(trigger f of public\.quiet\) may turn/]]],
 		['INSERT INTO by_au VALUES (1)', [['STATEMENT_TEXT', /^public\.texts\(\) \(trigger d of public\.au\) reads/]]],
 	]) {
 		const { json, text } = await w.agent.execute(sql);
@@ -95,7 +99,7 @@ test('what functions do beside rows is listed, by their texts', async t => {
 			.sort((a, b) => a.code.localeCompare(b.code) || a.text.localeCompare(b.text));
 		assert.deepEqual(got.map(x => x.code), expected.map(x => x[0]), `${sql}: ${JSON.stringify(got)}`);
 		expected.forEach(([, what], i) => assert.match(got[i].text, what));
-		assert.equal(json.risk === 'high', sql.startsWith('DELETE'), `${sql}: ${text}`);
+		assert.equal(json.risk === 'high', /^DELETE|quiet/.test(sql), `${sql}: ${text}`);
 		await w.operator.rollback(json.change_id);
 	}
 });

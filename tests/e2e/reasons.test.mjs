@@ -118,6 +118,7 @@ const elsewhere = {
 	SETTING_CHANGED: 'e2e/settings.test.mjs',
 	NOTIFICATION: 'e2e/inside.test.mjs',
 	STATEMENT_TEXT: 'e2e/inside.test.mjs',
+	TRIGGERS_OFF: 'e2e/inside.test.mjs',
 };
 
 test('each code of the table has a case', async () => {
