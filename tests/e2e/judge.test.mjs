@@ -206,6 +206,33 @@ test('a definition that changes while a read waits is noticed', async t => {
 	assert.equal(outcome(await during(w, 'SELECT g() FROM t', 'ALTER FUNCTION g() VOLATILE; ALTER FUNCTION g() STABLE;')), 'rows');
 });
 
+test('a trigger that comes between two writes, or during one, is seen', async t => {
+	const w = await reading(t);
+	await w.sql(`CREATE TABLE log(id int); GRANT INSERT ON log TO app;
+		CREATE FUNCTION logs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES (NEW.id); NEW.a := NEW.a || '!'; RETURN NEW; END $$`);
+	const make = f => `CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION ${f}()`;
+	const UPDATE = 'UPDATE t SET a = \'y\' WHERE id = 1 RETURNING a';
+	const seen = async answer => {
+		const { json, text } = await answer;
+		assert.equal(json?.status, 'pending', text);
+		await w.agent.call('db_withdraw', { change_id: json.change_id });
+		return [json.complete, json.returned.rows[0][0], ...json.tables.map(x => x.table).sort()];
+	};
+	const without = [true, 'y', 'public.t'], with_ = [true, 'y!', 'public.log', 'public.t'];
+	assert.deepEqual(await seen(w.agent.execute(UPDATE)), without);
+	await w.sql(make('logs'));
+	assert.deepEqual(await seen(w.agent.execute(UPDATE)), with_);
+	await w.sql('DROP TRIGGER tr ON t');
+	assert.deepEqual(await seen(w.agent.execute(UPDATE)), without);
+	const s = session(w);
+	await s.run(`BEGIN; ${make('logs')}; LOCK TABLE t IN ACCESS EXCLUSIVE MODE;`);
+	const answer = w.agent.execute(UPDATE);
+	await ask(async () => await w.sql('SELECT count(*) FROM pg_locks WHERE NOT granted') !== '0', 'a waiting lock');
+	await s.run('COMMIT;');
+	await s.end();
+	assert.deepEqual(await seen(answer), with_);
+});
+
 test('a table that is a view by the time that the read gets to it', async t => {
 	const w = await reading(t);
 	assert.equal(outcome(await w.agent.query('SELECT id FROM trace2')), '42P01');
