@@ -56,7 +56,8 @@ int
 spool_add(struct spool *s, const struct rowid *id, const struct value *v,
     size_t n, struct err *e)
 {
-	bool ok = put(s, id, sizeof(*id));
+	uint32_t whole[] = { id->leaf, id->block, id->item }; /* no padding */
+	bool ok = put(s, whole, sizeof(whole));
 
 	for (size_t i = 0; ok && i < n; i++) {
 		uint32_t len = v[i].p != NULL ? (uint32_t)v[i].len : CELL_NULL;
@@ -96,11 +97,13 @@ int
 spool_next(struct spool *s, struct rowid *id, struct value *v, size_t n,
     struct err *e)
 {
+	uint32_t whole[3];
 	size_t at = 0;
 
-	if (fread(id, sizeof(*id), 1, s->f) != 1)
+	if (fread(whole, sizeof(whole), 1, s->f) != 1)
 		return feof(s->f) ? 0
 		                  : err_sys(e, "cannot read a temporary file");
+	*id = (struct rowid){ whole[0], whole[1], (uint16_t)whole[2] };
 	text_reset(&s->row);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t len;
