@@ -15,7 +15,7 @@ const got = Object.fromEntries(r.stdout.trim().split('\n').map(l => {
 	const [name, ...numbers] = l.split(' ');
 	return [name, numbers.map(Number)];
 }));
-const WAYS = [['raw', 'libpg_query: raw parse'], ['tree', 'libpg_query: parse to protobuf'], ['warm', 'judged, warm'],
+const WAYS = [['raw', 'libpg_query: raw parse'], ['tree', 'libpg_query: parse to protobuf'], ['known', 'judged, known'], ['warm', 'judged through the child, warm'],
 	['cold', 'judged, the catalog asked'], ['new', 'judged, by a child just started']];
 const STATEMENTS = [['update', 'a point UPDATE', 60], ['select', 'a 40-line SELECT', 350], ['insert', 'an INSERT of 1,000 rows', 6000]];
 
