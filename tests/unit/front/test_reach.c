@@ -93,7 +93,7 @@ facts_of(const char *sql)
 {
 	struct err e = ERR_INIT;
 	struct parse p;
-	struct facts f;
+	struct facts f = { 0 };
 	long position;
 
 	if (parse_text(sql, strlen(sql), &p, &position, &e) == -1 ||
