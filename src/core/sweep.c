@@ -9,8 +9,7 @@
 #include "base/mem.h"
 #include "core/sweep.h"
 
-static void read_before(struct sweep *s);
-static sweep_answer ready, checked, after_read, before_read, closed;
+static sweep_answer ready, checked, closed;
 
 /* --- small parts --- */
 
@@ -224,7 +223,7 @@ found(void *arg, struct relation *rel, const struct err *e)
 	struct sweep *s = arg;
 	struct batch *b;
 	char oid[16];
-	const char *values[] = { oid };
+	const char *values[] = { oid, s->run->change->multixact };
 
 	s->leaf = rel;
 	if (rel == NULL) {
@@ -245,8 +244,9 @@ found(void *arg, struct relation *rel, const struct err *e)
 	batch_add(b,
 	    "SELECT pg_catalog.has_table_privilege($1::pg_catalog.oid, "
 	    "'SELECT'), pg_catalog.row_security_active($1::pg_catalog.oid), "
-	    "pg_catalog.pg_relation_size($1::pg_catalog.oid)",
-	    1, values);
+	    "pg_catalog.pg_relation_size($1::pg_catalog.oid), " SWEEP_SPAN(
+		"$2"),
+	    2, values);
 	sweep_ask(s, false, b, checked);
 }
 
@@ -293,88 +293,7 @@ prepare_leaf(struct sweep *s)
 	    mem_array(PIECE * rel->ncolumns, sizeof(*s->before.values));
 }
 
-/* --- reading both sides --- */
-
-static int
-keep(struct sweep *s, struct side *d, const PGresult *res, struct err *e)
-{
-	size_t n = s->leaf->ncolumns;
-	struct value *v = mem_array(n, sizeof(*v));
-	struct rowid id;
-	int rc =
-	    rowid_parse(PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1), &id, e);
-
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		int col = 2 + (int)i;
-
-		v[i].p =
-		    PQgetisnull(res, 0, col) ? NULL : PQgetvalue(res, 0, col);
-		v[i].len = (size_t)PQgetlength(res, 0, col);
-	}
-	if (rc == 0)
-		rc = spool_add(d->spool, &id, v, n, e);
-	free(v);
-	return rc;
-}
-
-static void
-after_row(void *arg, const PGresult *res)
-{
-	struct sweep *s = arg;
-
-	if (s->row_err.code == ERR_NONE &&
-	    keep(s, &s->after, res, &s->row_err) == -1)
-		pool_stop(s->run->change->login->pool, s->run->change->link);
-}
-
-static void
-before_row(void *arg, const PGresult *res)
-{
-	struct sweep *s = arg;
-
-	if (s->row_err.code == ERR_NONE &&
-	    keep(s, &s->before, res, &s->row_err) == -1)
-		pool_stop(s->run->gate->observer->pool, s->observer);
-}
-
-void
-sweep_take_rows(struct sweep *s, bool writer, struct batch *b)
-{
-	batch_rows(b, writer ? after_row : before_row, s);
-}
-
-void
-sweep_read_after(struct sweep *s)
-{
-	struct batch *b = sweep_guarded_batch();
-	struct text sql = { 0 };
-
-	text_add(&sql, "SELECT ");
-	sweep_add_columns(s->leaf, &sql);
-	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_NEW,
-	    s->leaf->name);
-	batch_add(b, text_str(&sql), 0, NULL);
-	sweep_take_rows(s, true, b);
-	sweep_add_back(b);
-	sweep_ask(s, true, b, after_read);
-	text_release(&sql);
-}
-
-static bool
-open_spools(struct sweep *s)
-{
-	int fd = s->run->gate->changes_fd;
-	struct err e = ERR_INIT;
-
-	spool_close(s->after.spool);
-	spool_close(s->before.spool);
-	s->after.spool = s->before.spool = NULL;
-	if (spool_open(fd, &s->after.spool, &e) == 0 &&
-	    spool_open(fd, &s->before.spool, &e) == 0)
-		return true;
-	(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
-	return false;
-}
+/* --- how it is read --- */
 
 /* The other leaves first, once: their rows may lead to its own. */
 static bool
@@ -399,10 +318,10 @@ sweep_leaf_whole(struct sweep *s)
 		sweep_next_leaf(s);
 	} else if (s->size > s->run->gate->o->limits.sweep_limit) {
 		sweep_give_up(s, "it is larger than sweep_limit");
-	} else if (open_spools(s)) {
+	} else if (sweep_open_spools(s)) {
 		s->lazy = sweep_row(s)->n[IMAGE_INSERT] == 0;
 		if (s->lazy)
-			read_before(s);
+			sweep_read_before(s);
 		else
 			sweep_read_after(s);
 	}
@@ -412,7 +331,7 @@ static void
 checked(struct sweep *s, struct batch *b)
 {
 	const char *may = batch_cell(b, 0, 0, 0), *rls = batch_cell(b, 0, 0, 1);
-	const char *size = batch_cell(b, 0, 0, 2);
+	const char *size = batch_cell(b, 0, 0, 2), *span;
 
 	if (!batch_is_ok(b) || may == NULL || rls == NULL || size == NULL) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
@@ -424,81 +343,13 @@ checked(struct sweep *s, struct batch *b)
 		return;
 	}
 	s->size = strtoull(size, NULL, 10);
+	span = batch_cell(b, 0, 0, 3);
+	sweep_set_span(s,
+	    span != NULL ? strtoull(span, NULL, 10) + SPAN_ROOM : SPAN_ANY);
 	s->hidden = rls[0] == 't' || s->leaf->row_security;
 	prepare_leaf(s);
-	if (open_spools(s) && !sweep_narrow(s))
+	if (sweep_open_spools(s) && !sweep_narrow(s))
 		sweep_leaf_whole(s);
-}
-
-static void
-read_before(struct sweep *s)
-{
-	const struct change *c = s->run->change;
-	struct batch *b = batch_new();
-	struct text sql = { 0 };
-	const char *values[] = { c->xid, c->multixact };
-
-	text_add(&sql, "SELECT ");
-	sweep_add_columns(s->leaf, &sql);
-	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_OLD,
-	    s->leaf->name);
-	batch_add(b, text_str(&sql), 2, values);
-	sweep_take_rows(s, false, b);
-	sweep_ask(s, false, b, before_read);
-	text_release(&sql);
-}
-
-bool
-sweep_row_failed(struct sweep *s)
-{
-	if (s->row_err.code == ERR_NONE)
-		return false;
-	(void)sweep_fail(s, REASON_UNAVAILABLE, s->row_err.text);
-	return true;
-}
-
-static void
-after_read(struct sweep *s, struct batch *b)
-{
-	struct err e = ERR_INIT;
-
-	if (sweep_row_failed(s))
-		return;
-	if (batch_state(b, 4) != BATCH_OK || batch_state(b, 3) != BATCH_OK) {
-		(void)sweep_fail(s, REASON_UNAVAILABLE,
-		    "the transaction could not be put back after a search");
-		return;
-	}
-	if (batch_state(b, 1) != BATCH_OK) {
-		sweep_give_up(s, "the writer could not read it");
-		return;
-	}
-	if (!s->lazy)
-		read_before(s);
-	else if (spool_rewind(s->after.spool, &e) == -1)
-		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
-	else
-		sweep_pair_after(s);
-}
-
-static void
-before_read(struct sweep *s, struct batch *b)
-{
-	struct err e = ERR_INIT;
-
-	if (sweep_row_failed(s))
-		return;
-	if (batch_state(b, 0) != BATCH_OK) {
-		(void)sweep_fail(s, REASON_UNAVAILABLE,
-		    "the observer could not search a table");
-		return;
-	}
-	if (spool_rewind(s->after.spool, &e) == -1 ||
-	    spool_rewind(s->before.spool, &e) == -1) {
-		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
-		return;
-	}
-	sweep_pair(s);
 }
 
 /* --- from beginning to end --- */

@@ -10,14 +10,21 @@
  * transaction id, and those of our subtransactions are always larger. */
 #define SWEEP_NEW "pg_catalog.age(airlock_s.xmin) <= 0"
 /* A row of the observer's that we replaced, or that somebody locked: $1 our id,
- * $2 the next multixact at our beginning.  No upper bound on multixacts: others
- * can make new ones on our rows while we read (FOR KEY SHARE). */
+ * $2 the next multixact at our beginning, $3 how many more at most can be there
+ * now.  An id that was left in a row cannot be told from a multixact, so the
+ * bound keeps most of them out; others make new ones on our rows while we read
+ * (FOR KEY SHARE), so it must be looked at again after the rows were read. */
+#define SWEEP_SPAN(first)                                                         \
+	"(pg_catalog.mxid_age('1'::pg_catalog.xid)::pg_catalog.int8 + 1 - " first \
+	"::pg_catalog.int8) & 4294967295"
+#define SPAN_ROOM 256
+#define SPAN_ANY 2147483648u
 #define SWEEP_OLD                                                              \
 	"airlock_s.xmax <> '0' AND "                                           \
 	"(((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "               \
 	"$1::pg_catalog.int8) & 4294967295) < 2147483648 OR "                  \
 	"((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "                \
-	"$2::pg_catalog.int8) & 4294967295) < 2147483648)"
+	"$2::pg_catalog.int8) & 4294967295) < $3::pg_catalog.int8)"
 
 /* One side of one leaf: rows in a spool, then a piece of them in memory. */
 struct side {
@@ -53,6 +60,8 @@ struct sweep {
 	size_t again; /* leaves that were put off until the others are done */
 	struct relation *leaf;
 	uint64_t size; /* of the leaf, bytes */
+	uint64_t span; /* of multixacts, see SWEEP_OLD */
+	char span_text[24];
 	struct narrow *narrow;
 	const char **names;
 	bool *key, hidden; /* hidden: a login does not see every row */
@@ -81,7 +90,15 @@ void sweep_leaf_done(struct sweep *s);
 void sweep_give_up(struct sweep *s, const char *why);
 enum run_next sweep_fail(struct sweep *s, enum reason reason, const char *text);
 void sweep_side_clear(struct side *d, size_t ncols);
+/* core/sweep_read.c */
+bool sweep_open_spools(struct sweep *s);
+void sweep_set_span(struct sweep *s, uint64_t span);
+void sweep_read_before(struct sweep *s);
 bool sweep_row_failed(struct sweep *s);
+/* Adds a look at the multixacts behind a reading of old rows; whether the bound
+ * has held. */
+void sweep_add_span(struct sweep *s, struct batch *b);
+bool sweep_span_holds(const struct sweep *s, const struct batch *b, size_t i);
 /* The columns of airlock_s that a row is kept with; rows of the batch's last
  * statement are kept, new ones from the writer, old ones from the observer. */
 void sweep_add_columns(const struct relation *rel, struct text *t);

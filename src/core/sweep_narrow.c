@@ -255,13 +255,14 @@ static void
 ask_old(struct sweep *s)
 {
 	const struct change *c = s->run->change;
-	const char **values = mem_array(s->narrow->n + 2, sizeof(*values));
+	const char **values = mem_array(s->narrow->n + 3, sizeof(*values));
 	struct batch *b = begin();
 	struct text sql = { 0 };
-	int n = 2;
+	int n = 3;
 
 	values[0] = c->xid;
 	values[1] = c->multixact;
+	values[2] = s->span_text;
 	text_add(&sql, "SELECT ");
 	sweep_add_columns(s->leaf, &sql);
 	text_addf(&sql,
@@ -272,6 +273,7 @@ ask_old(struct sweep *s)
 	text_add(&sql, ")) AND " SWEEP_OLD);
 	batch_add(b, text_str(&sql), n, values);
 	sweep_take_rows(s, false, b);
+	sweep_add_span(s, b);
 	sweep_add_back(b);
 	sweep_ask(s, false, b, old_read);
 	text_release(&sql);
@@ -375,12 +377,12 @@ old_read(struct sweep *s, struct batch *b)
 
 	if (sweep_row_failed(s))
 		return;
-	if (!is_back(b, 4)) {
+	if (!is_back(b, 5)) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
 		    "the observer could not search a table");
 		return;
 	}
-	if (batch_state(b, 2) != BATCH_OK) {
+	if (batch_state(b, 2) != BATCH_OK || !sweep_span_holds(s, b, 3)) {
 		no_way(s);
 		return;
 	}

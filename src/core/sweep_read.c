@@ -1,0 +1,197 @@
+/* sweep_read: new rows of a leaf from the writer, old ones from the observer,
+ * into spools */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/sweep.h"
+
+static sweep_answer after_read, before_read;
+
+static int
+keep(struct sweep *s, struct side *d, const PGresult *res, struct err *e)
+{
+	size_t n = s->leaf->ncolumns;
+	struct value *v = mem_array(n, sizeof(*v));
+	struct rowid id;
+	int rc =
+	    rowid_parse(PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1), &id, e);
+
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		int col = 2 + (int)i;
+
+		v[i].p =
+		    PQgetisnull(res, 0, col) ? NULL : PQgetvalue(res, 0, col);
+		v[i].len = (size_t)PQgetlength(res, 0, col);
+	}
+	if (rc == 0)
+		rc = spool_add(d->spool, &id, v, n, e);
+	free(v);
+	return rc;
+}
+
+static void
+after_row(void *arg, const PGresult *res)
+{
+	struct sweep *s = arg;
+
+	if (s->row_err.code == ERR_NONE &&
+	    keep(s, &s->after, res, &s->row_err) == -1)
+		pool_stop(s->run->change->login->pool, s->run->change->link);
+}
+
+static void
+before_row(void *arg, const PGresult *res)
+{
+	struct sweep *s = arg;
+
+	if (s->row_err.code == ERR_NONE &&
+	    keep(s, &s->before, res, &s->row_err) == -1)
+		pool_stop(s->run->gate->observer->pool, s->observer);
+}
+
+void
+sweep_take_rows(struct sweep *s, bool writer, struct batch *b)
+{
+	batch_rows(b, writer ? after_row : before_row, s);
+}
+
+void
+sweep_read_after(struct sweep *s)
+{
+	struct batch *b = sweep_guarded_batch();
+	struct text sql = { 0 };
+
+	text_add(&sql, "SELECT ");
+	sweep_add_columns(s->leaf, &sql);
+	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_NEW,
+	    s->leaf->name);
+	batch_add(b, text_str(&sql), 0, NULL);
+	sweep_take_rows(s, true, b);
+	sweep_add_back(b);
+	sweep_ask(s, true, b, after_read);
+	text_release(&sql);
+}
+
+static bool
+open_spool(struct sweep *s, struct side *d)
+{
+	struct err e = ERR_INIT;
+
+	spool_close(d->spool);
+	d->spool = NULL;
+	if (spool_open(s->run->gate->changes_fd, &d->spool, &e) == 0)
+		return true;
+	(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	return false;
+}
+
+bool
+sweep_open_spools(struct sweep *s)
+{
+	return open_spool(s, &s->after) && open_spool(s, &s->before);
+}
+
+void
+sweep_set_span(struct sweep *s, uint64_t span)
+{
+	s->span = span < SPAN_ANY ? span : SPAN_ANY;
+	snprintf(s->span_text, sizeof(s->span_text), "%llu",
+	    (unsigned long long)s->span);
+}
+
+void
+sweep_add_span(struct sweep *s, struct batch *b)
+{
+	const char *values[] = { s->run->change->multixact };
+
+	batch_add(b, "SELECT " SWEEP_SPAN("$1"), 1, values);
+}
+
+bool
+sweep_span_holds(const struct sweep *s, const struct batch *b, size_t i)
+{
+	const char *now = batch_cell(b, i, 0, 0);
+
+	return s->span == SPAN_ANY ||
+	       (now != NULL && strtoull(now, NULL, 10) < s->span);
+}
+
+void
+sweep_read_before(struct sweep *s)
+{
+	const struct change *c = s->run->change;
+	struct batch *b = batch_new();
+	struct text sql = { 0 };
+	const char *values[] = { c->xid, c->multixact, s->span_text };
+
+	text_add(&sql, "SELECT ");
+	sweep_add_columns(s->leaf, &sql);
+	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_OLD,
+	    s->leaf->name);
+	batch_add(b, text_str(&sql), 3, values);
+	sweep_take_rows(s, false, b);
+	sweep_add_span(s, b);
+	sweep_ask(s, false, b, before_read);
+	text_release(&sql);
+}
+
+bool
+sweep_row_failed(struct sweep *s)
+{
+	if (s->row_err.code == ERR_NONE)
+		return false;
+	(void)sweep_fail(s, REASON_UNAVAILABLE, s->row_err.text);
+	return true;
+}
+
+static void
+after_read(struct sweep *s, struct batch *b)
+{
+	struct err e = ERR_INIT;
+
+	if (sweep_row_failed(s))
+		return;
+	if (batch_state(b, 4) != BATCH_OK || batch_state(b, 3) != BATCH_OK) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the transaction could not be put back after a search");
+		return;
+	}
+	if (batch_state(b, 1) != BATCH_OK) {
+		sweep_give_up(s, "the writer could not read it");
+		return;
+	}
+	if (!s->lazy)
+		sweep_read_before(s);
+	else if (spool_rewind(s->after.spool, &e) == -1)
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	else
+		sweep_pair_after(s);
+}
+
+static void
+before_read(struct sweep *s, struct batch *b)
+{
+	struct err e = ERR_INIT;
+
+	if (sweep_row_failed(s))
+		return;
+	if (batch_state(b, 0) != BATCH_OK) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the observer could not search a table");
+		return;
+	}
+	if (!sweep_span_holds(s, b, 1)) {
+		sweep_set_span(s, SPAN_ANY);
+		if (open_spool(s, &s->before))
+			sweep_read_before(s);
+		return;
+	}
+	if (spool_rewind(s->after.spool, &e) == -1 ||
+	    spool_rewind(s->before.spool, &e) == -1) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+		return;
+	}
+	sweep_pair(s);
+}
