@@ -55,7 +55,8 @@ test('rows of an earlier epoch with ids like ours are not ours', async t => {
 	const name = await cluster.database(`
 		CREATE TABLE t (id int PRIMARY KEY, v text);
 		CREATE TABLE u (id int PRIMARY KEY);
-		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE t SET v = 'new' WHERE id = 1; RETURN NULL; END $$;
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			UPDATE t SET v = 'new' WHERE id = 1; INSERT INTO t VALUES (100, 'new'); RETURN NULL; END $$;
 		CREATE TRIGGER tr AFTER INSERT ON u FOR EACH ROW EXECUTE FUNCTION f();`);
 	await cluster.sql(name, Array.from({ length: 40 }, (_, i) => `INSERT INTO t VALUES (${i}, 'old');`).join('\n'));
 	const xid = Number(await cluster.sql(name, 'SELECT min(xmin::text::int8) FROM t'));
@@ -70,6 +71,6 @@ test('rows of an earlier epoch with ids like ours are not ours', async t => {
 	const ours = Number(await cluster.sql(name, 'SELECT txid_current() & 4294967295'));
 	assert.ok(ours > xid && ours < xid + 40, `${ours} is among the ids of the rows`);
 	const { rows } = await w.operator.show(answer.json.change_id);
-	assert.deepEqual(rows.filter(r => r.table === 'public.t').map(r => [r.op, r.before, r.after]),
-		[['update', { id: '1', v: 'old' }, { id: '1', v: 'new' }]]);
+	assert.deepEqual(rows.filter(r => r.table === 'public.t').map(r => [r.op, r.before, r.after]).sort(),
+		[['insert', null, { id: '100', v: 'new' }], ['update', { id: '1', v: 'old' }, { id: '1', v: 'new' }]]);
 });
