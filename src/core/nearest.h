@@ -10,8 +10,8 @@ bool nearest_fits(const char *state);
 /*
  * Asks for the names near the one that stands at `name` in the agent's text:
  * relations that the login has a privilege on (*f is not looked at), or columns
- * that it may read of the relations in *f.  done gets "a, b, c" (lent), or "" where none is near.
- * What is given is over with done or nearest_cancel.
+ * that it may read of the relations in *f.  done gets "a, b, c" (lent), or ""
+ * where none is near. What is given is over with done or nearest_cancel.
  */
 struct nearest;
 typedef void nearest_done(void *arg, const char *names);

@@ -36,7 +36,7 @@ struct query {
 	const struct reach *reach;    /* what it would run, once it is asked */
 	int looks;                    /* at definitions that keep changing */
 	enum definitions definitions; /* since then */
-	enum reach_way way; /* of looking at them */
+	enum reach_way way;           /* of looking at them */
 	size_t i_before, i_statement, i_after;
 };
 
