@@ -80,10 +80,7 @@ query_refuse(struct query *q)
 	reply_release(&reply);
 }
 
-/* The record is synced lazily anyway, so that the agent has its answer first.
- */
-/* The record is synced lazily anyway, so that the agent has its answer first.
- */
+/* The record is synced lazily anyway: the agent has its answer first. */
 void
 query_answer(struct query *q)
 {

@@ -223,8 +223,7 @@ take_after(struct sweep *s, size_t i, const struct batch *b, struct err *e)
 	return 0;
 }
 
-/* --- one piece after the other
- * ------------------------------------------------ */
+/* --- one piece after the other --- */
 
 void
 sweep_pair_after(struct sweep *s)

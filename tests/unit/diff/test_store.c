@@ -639,8 +639,7 @@ columns_are_folded_by_name(void **state)
 	store_close(s, true);
 }
 
-/* --- what rows come to
- * -------------------------------------------------------- */
+/* --- what rows come to --- */
 
 static bool
 is_u(const void *arg, const char *table)
