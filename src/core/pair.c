@@ -181,8 +181,7 @@ give_up(struct pair *p, const char *why, const char *text)
 	run_go(r);
 }
 
-/* --- which old rows are ours to replace ------------------------------------
- */
+/* --- which old rows are ours to replace --- */
 
 static void
 drop_seen(struct pair *p, const struct batch *b, size_t step)
@@ -265,8 +264,7 @@ ask_writer(struct pair *p)
 	free(sql);
 }
 
-/* --- which old rows there are ------------------------------------------------
- */
+/* --- which old rows there are --- */
 
 static void
 answered(void *arg, struct link *l UNUSED, struct batch *b)

@@ -9,8 +9,7 @@
 
 static sweep_answer after_paired, before_paired;
 
-/* --- pieces ----------------------------------------------------------------
- */
+/* --- pieces --- */
 
 static int
 fill(struct sweep *s, struct side *d, struct err *e)
@@ -112,8 +111,7 @@ find_place(const struct batch *b, size_t step, const struct rowid *id,
 	return -1;
 }
 
-/* --- new rows that have their old ones --------------------------------------
- */
+/* --- new rows that have their old ones --- */
 
 static uint64_t
 heir_of(const struct rowid *id)
@@ -148,8 +146,7 @@ is_heir(const struct sweep *s, const struct rowid *id)
 				    sizeof(place), by_place) != NULL;
 }
 
-/* --- images ------------------------------------------------------------------
- */
+/* --- images --- */
 
 static int
 store(struct sweep *s, struct image *im, struct err *e)

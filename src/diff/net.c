@@ -245,8 +245,7 @@ fail:
 	return -1;
 }
 
-/* --- writing -----------------------------------------------------------------
- */
+/* --- writing --- */
 
 static int
 write_pair(struct net *n, const struct rowline *then, uint64_t at,
