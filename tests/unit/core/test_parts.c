@@ -170,6 +170,10 @@ counters_are_equal_only_in_all(void **state UNUSED)
 	assert_false(counts_equal(&x, &y));
 	y.n = 1;
 	assert_false(counts_equal(&x, &y));
+	memcpy(b, a, sizeof(b));
+	a[1].kind = 'S'; /* only locked */
+	assert_true(counts_equal(&x, &y));
+	assert_true(counts_equal(&y, &x));
 	assert_null(counts_find(&x, 7));
 	assert_ptr_equal(counts_find(&x, 2), &a[1]);
 }
