@@ -316,6 +316,25 @@ check_flush(struct decision *d)
 
 /* --- the recheck --- */
 
+/* What still waits is run first, so that the counters show it; COMMIT finds
+ * nothing more to run. */
+enum { RECHECK_LATE, RECHECK_COUNTS, RECHECK_XID, RECHECK_VOUCH };
+
+/* What COMMIT would have said. */
+static void
+refused_late(struct decision *d, const PGresult *res)
+{
+	struct change *c = d->change;
+	char text[400];
+
+	snprintf(text, sizeof(text), "%s: %.300s", result_sqlstate(res),
+	    result_message(res));
+	free(c->decided_by);
+	c->decided_by = mem_strdup(d->by);
+	failed(c, text);
+	finish(d, false, "FAILED", text);
+}
+
 static void
 rechecked(void *arg, struct link *l, struct batch *b)
 {
@@ -330,17 +349,22 @@ rechecked(void *arg, struct link *l, struct batch *b)
 		lost(d, l, batch_err(b));
 		return;
 	}
-	xid = batch_is_ok(b) ? batch_cell(b, 1, 0, 0) : NULL;
-	if (batch_is_ok(b) && !session_vouched(b, 2)) {
-		ended(d, WHY_REFUSED,
-		    "a function replaced what Airlock had prepared, so that "
-		    "the diff cannot be relied on");
+	if (batch_failed(b) == RECHECK_LATE) {
+		refused_late(d, batch_result(b, RECHECK_LATE));
 		return;
 	}
-	same = batch_is_ok(b) && counts_read(b, 0, &now, &e) == 0 &&
-	       counts_equal(&c->counts, &now) && xid != NULL &&
-	       strcmp(xid, c->xid8) == 0 &&
-	       link_transaction(l) == PQTRANS_INTRANS;
+	xid = batch_is_ok(b) ? batch_cell(b, RECHECK_XID, 0, 0) : NULL;
+	if (batch_is_ok(b) && !session_vouched(b, RECHECK_VOUCH)) {
+		ended(d, WHY_REFUSED,
+		    "a function replaced what Airlock had prepared, or left "
+		    "a cursor that COMMIT would run, so that the diff cannot "
+		    "be relied on");
+		return;
+	}
+	same =
+	    batch_is_ok(b) && counts_read(b, RECHECK_COUNTS, &now, &e) == 0 &&
+	    counts_equal(&c->counts, &now) && xid != NULL &&
+	    strcmp(xid, c->xid8) == 0 && link_transaction(l) == PQTRANS_INTRANS;
 	counts_release(&now);
 	if (same) {
 		check_flush(d);
@@ -366,6 +390,7 @@ decide_commit(struct change *c, const struct operator_peer *who,
 	c->decision = d;
 	change_enter(c, CHANGE_COMMITTING);
 	limit_waiting(c);
+	batch_add(b, "SET CONSTRAINTS ALL IMMEDIATE", 0, NULL);
 	batch_add_prepared(b, SESSION_COUNTS, 1, oids);
 	batch_add(b,
 	    "SELECT pg_catalog.pg_current_xact_id_if_assigned()"

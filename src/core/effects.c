@@ -134,6 +134,11 @@ take(struct run *r, const struct batch *b, int row)
 			     "again (session_replication_role)");
 		verdict_add(&r->change->asked, REASON_TRIGGERS_OFF, -1,
 		    "%.350s", text_str(&t));
+	} else if (strcmp(kind, "COUNTERS_OFF") == 0) {
+		text_add(&t, " may turn off the server's counters and on again "
+			     "(track_counts), so that what it writes is not "
+			     "shown");
+		r->change->uncounted = true;
 	} else {
 		text_addf(&t, " may act outside the transaction%s%s",
 		    how != NULL ? ": " : "", how != NULL ? how : "");
@@ -163,6 +168,7 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 		    batch_is_lost(b)
 			? batch_err(b)->text
 			: result_message(batch_result(b, batch_failed(b))));
+		r->change->uncounted = true; /* for all that is known */
 		effect_add(r->change, "OUTSIDE_EFFECT",
 		    "what its functions and triggers do beside writing rows "
 		    "could not be asked");

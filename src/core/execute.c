@@ -10,6 +10,7 @@
 #include "pg/session.h"
 
 #define DEAD_MAN_MS 30000 /* beyond the time left; see session pins */
+#define SETTLE_ROUNDS 8   /* of deferred work that puts off more */
 #define LOOK_MS 150 /* then, and each such while again, who is in the way */
 
 /* --- the batch ---------------------------------------------------------- */
@@ -58,8 +59,9 @@ add_examination(struct run *r, struct batch *b)
 	r->i_settled = add_pins(r, b);
 	batch_add(b, "SET LOCAL plan_cache_mode = force_generic_plan", 0, NULL);
 	r->i_counts = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
-	r->i_lsn = batch_add(b, "SELECT pg_catalog.pg_current_wal_insert_lsn()",
-	    0, NULL);
+	r->i_lsn = batch_add(b,
+	    "SELECT pg_catalog.pg_current_wal_insert_lsn(), " SESSION_HOLDS, 0,
+	    NULL);
 	r->i_rows = 0;
 	if (!is_countable(r))
 		return;
@@ -70,6 +72,24 @@ add_examination(struct run *r, struct batch *b)
 		(long long)r->gate->o->limits.count_rows_max + 1);
 	r->i_rows = batch_add(b, count, 0, NULL);
 	free(count);
+}
+
+/* Each time all that waits is run; what it puts off in turn waits for the next.
+ * Whether the last one still found work is shown by the counters, as nothing
+ * waits but for rows. */
+static void
+add_settling(struct run *r, struct batch *b)
+{
+	static const char sql[] = "SET CONSTRAINTS ALL IMMEDIATE";
+	const char *oids[] = { catalog_oids(r->change->login->catalog) };
+
+	batch_add(b, "SAVEPOINT airlock_c", 0, NULL);
+	r->i_constraints = batch_add(b, sql, 0, NULL);
+	for (int i = 2; i < SETTLE_ROUNDS; i++)
+		batch_add(b, sql, 0, NULL);
+	r->i_settling = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
+	r->i_last = batch_add(b, sql, 0, NULL);
+	batch_add(b, "RELEASE SAVEPOINT airlock_c", 0, NULL);
 }
 
 void
@@ -101,7 +121,7 @@ sent(const struct run *r)
 
 /*
  * One round trip: begin or savepoint, pins, the statement, pins, what COMMIT
- * would check, pins, and the counters.  The savepoint around the deferred
+ * would run, pins, and the counters.  The savepoint around the deferred
  * checks is behind the statement, so that the statement's rows carry the top
  * transaction id.
  */
@@ -126,10 +146,7 @@ make_batch(struct run *r)
 	    batch_add(b, sent(r), r->params.n, parameters_values(&r->params));
 	batch_rows(b, run_row, r);
 	r->i_left = add_pins(r, b); /* a function may have set what it liked */
-	batch_add(b, "SAVEPOINT airlock_c", 0, NULL);
-	r->i_constraints =
-	    batch_add(b, "SET CONSTRAINTS ALL IMMEDIATE", 0, NULL);
-	batch_add(b, "RELEASE SAVEPOINT airlock_c", 0, NULL);
+	add_settling(r, b);
 	add_examination(r, b);
 	return b;
 }
@@ -284,6 +301,37 @@ look_at_settings(struct run *r, const struct batch *b, size_t is)
 	}
 }
 
+/* A held cursor's query is run by COMMIT itself. */
+static enum run_next
+look_at_cursors(struct run *r, const struct batch *b)
+{
+	const char *holds = batch_cell(b, r->i_lsn, 0, 1);
+
+	if (batch_state(b, r->i_lsn) != BATCH_OK ||
+	    (holds != NULL && holds[0] == 'f'))
+		return RUN_GO; /* or it is not read at all */
+	return run_refuse(r, REASON_HOLDABLE_CURSOR,
+	    "a function or trigger left a cursor WITH HOLD open");
+}
+
+/* The last round did something: more may wait, and be run by COMMIT. */
+static int
+read_settling(struct run *r, const struct batch *b, struct err *e)
+{
+	struct counts before = { 0 };
+
+	if (counts_read(b, r->i_settling, &before, e) == -1)
+		return -1;
+	r->unsettled = !counts_equal(&before, &r->counts);
+	if (r->unsettled)
+		snprintf(r->deferred, sizeof(r->deferred),
+		    "deferred triggers put off more work each time they run, "
+		    "%d times and on",
+		    SETTLE_ROUNDS);
+	counts_release(&before);
+	return 0;
+}
+
 static int
 read_examination(struct run *r, const struct batch *b, struct err *e)
 {
@@ -313,6 +361,8 @@ recovered(void *arg, struct link *l UNUSED, struct batch *b)
 	r->in_batch = false;
 	if (batch_is_lost(b))
 		(void)run_link_failed(r, batch_err(b), true);
+	else if (look_at_cursors(r, b) != RUN_GO)
+		return;
 	else if (!batch_is_ok(b) || read_examination(r, b, &e) == -1)
 		(void)run_refuse(r, REASON_UNAVAILABLE,
 		    "the transaction could not be examined: %s",
@@ -326,7 +376,7 @@ recovered(void *arg, struct link *l UNUSED, struct batch *b)
 static enum run_next
 recover_constraints(struct run *r, const struct batch *failed)
 {
-	const PGresult *res = batch_result(failed, r->i_constraints);
+	const PGresult *res = batch_result(failed, batch_failed(failed));
 	const char *name = PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME);
 	struct batch *b = batch_new();
 
@@ -364,13 +414,16 @@ look_at(struct run *r, const struct batch *b, struct err *e)
 	    (look_at_settings(r, b, r->i_left) != RUN_GO ||
 		look_at_settings(r, b, r->i_settled) != RUN_GO))
 		return RUN_OVER;
-	if (failed == r->i_constraints)
+	if (failed >= r->i_constraints && failed <= r->i_last &&
+	    failed != r->i_settling)
 		return recover_constraints(r, b);
 	if (failed != (size_t)-1)
 		return run_refuse(r, REASON_UNAVAILABLE,
 		    "the transaction could not be opened or examined: %s",
 		    result_message(batch_result(b, failed)));
-	if (read_examination(r, b, e) == -1)
+	if (look_at_cursors(r, b) != RUN_GO)
+		return RUN_OVER;
+	if (read_examination(r, b, e) == -1 || read_settling(r, b, e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e->text);
 	return RUN_GO;
 }
@@ -508,7 +561,8 @@ run_execute(struct run *r)
 	if (r->plan.path == CAPTURE_CONFLICT &&
 	    spool_open(r->gate->changes_fd, &r->spool, &e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
-	r->misprinted = false;
+	r->misprinted = r->unsettled = false;
+	r->deferred[0] = '\0'; /* of a try before */
 	r->returned.rows_max = l->rows_default;
 	r->returned.bytes_max = l->result_bytes_max / 2;
 	r->returned.cell_max = l->cell_bytes_max;

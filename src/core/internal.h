@@ -155,6 +155,7 @@ struct change {
 	struct verdict verdict; /* asked, and of what was measured */
 	json_t *effects;        /* [{"code","text"}] */
 	bool complete, hidden_ddl;
+	bool uncounted;             /* the counters may have been turned off */
 	const char *why_incomplete; /* of no table: a constant, or NULL */
 	char deferred[300]; /* the deferred constraint that fails, or "" */
 	enum severity risk;

@@ -261,6 +261,11 @@ say_incomplete(struct change *c)
 			text_addf(&t, "%s%.128s (%s)", t.len > 0 ? ", " : "",
 			    k->name, k->why);
 	}
+	if (c->uncounted)
+		text_addf(&t,
+		    "%sa function may have turned off the counters "
+		    "that prove a diff (track_counts)",
+		    t.len > 0 ? ", " : "");
 	if (!c->complete && t.len > 0)
 		verdict_add(&c->verdict, REASON_INCOMPLETE, -1,
 		    "rows that changed are not all shown: %.280s; the counts "
@@ -342,7 +347,7 @@ run_judge(struct run *r)
 	if (store_settle(c->store, is_collateral, c, &e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	count_up(c);
-	c->complete = !c->hidden_ddl;
+	c->complete = !c->hidden_ddl && !c->uncounted && !r->unsettled;
 	for (size_t i = 0; i < c->ntables; i++)
 		c->complete = c->complete && c->tables[i].complete;
 	sizes_settle(r);

@@ -73,6 +73,8 @@ struct run {
 	size_t i_before; /* a look at the definitions, or -1 */
 	size_t i_open, i_statement, i_constraints, i_counts, i_rows, i_lsn;
 	size_t i_pinned, i_left, i_settled; /* SESSION_PIN, each time */
+	size_t i_settling, i_last; /* counters, and what waits once more */
+	bool unsettled;            /* deferred work puts off more and more */
 };
 
 /* What a step says: go on, come back when told, or it is over (r is freed). */

@@ -9,6 +9,11 @@
 	"(p.prosrc ~* '" pattern "' OR" \
 	" p.prosqlbody::pg_catalog.text ~ ':funcid " oid " ')"
 
+/* Constants in a parsed body are bytes until it is printed. */
+#define SETS(name) \
+	"(p.prosrc ~* '" name "' OR p.proconfig::pg_catalog.text ~* '" name "'" \
+	" OR pg_catalog.pg_get_function_sqlbody(p.oid) ~* '" name "')"
+
 /* In pg_catalog, by name: backends, files, session locks, WAL. */
 #define OUTSIDE \
 	"^(lo_export|lo_import|pg_cancel_backend|pg_terminate_backend" \
@@ -52,9 +57,8 @@ const char effects_sql[] =
 	SAYS("\\m(pg_notify|notify|triggered_change_notification)\\M", "3036")
 "  UNION ALL SELECT 'STATEMENT_TEXT', NULL WHERE p.oid >= 16384 AND "
 	SAYS("\\mcurrent_query\\M", "817")
-"  UNION ALL SELECT 'TRIGGERS_OFF', NULL WHERE p.oid >= 16384"
-"   AND (p.prosrc ~* 'session_replication_role'"
-"    OR p.proconfig::pg_catalog.text ~* 'session_replication_role')"
+"  UNION ALL SELECT 'TRIGGERS_OFF', NULL WHERE p.oid >= 16384 AND " SETS("session_replication_role")
+"  UNION ALL SELECT 'COUNTERS_OFF', NULL WHERE p.oid >= 16384 AND " SETS("track_counts")
 "  UNION ALL SELECT 'OUTSIDE_EFFECT', CASE WHEN p.oid < 16384 THEN NULL"
 "    WHEN NOT l.lanpltrusted AND l.lanname NOT IN ('c', 'internal') THEN l.lanname::pg_catalog.text"
 "    ELSE (SELECT e.extname::pg_catalog.text FROM pg_catalog.pg_depend d"

@@ -16,8 +16,9 @@
  */
 extern const char effects_sql[];
 enum effect_column {
-	EFFECT_KIND,     /* "NOTIFICATION", "STATEMENT_TEXT", "TRIGGERS_OFF",
-	                        "OUTSIDE_EFFECT" */
+	/* "NOTIFICATION", "STATEMENT_TEXT", "TRIGGERS_OFF", "COUNTERS_OFF",
+	 * "OUTSIDE_EFFECT" */
+	EFFECT_KIND,
 	EFFECT_FUNCTION, /* "public.f(integer)", "lo_export()" */
 	EFFECT_VIA,      /* "trigger t of public.t"; null: the statement */
 	EFFECT_HOW, /* OUTSIDE_EFFECT: what it calls, or how it is written */

@@ -433,8 +433,9 @@ size_t
 session_vouch(struct batch *b)
 {
 	static const char sql[] =
-	    "SELECT pg_catalog.string_agg(p.statement, '' ORDER BY p.name) = $1 "
-	    "FROM pg_catalog.pg_prepared_statement() AS p "
+	    "SELECT pg_catalog.string_agg(p.statement, '' ORDER BY p.name) = $1"
+	    " AND NOT " SESSION_HOLDS
+	    " FROM pg_catalog.pg_prepared_statement() AS p "
 	    "WHERE p.name ~ '^airlock_'";
 	const char *values[] = { prepared() };
 

@@ -52,8 +52,14 @@ bool session_is_as_begun(const struct link *l, const struct batch *b, size_t i);
 /* A link is reused only where the server lets its counters be flushed. */
 bool session_can_clean(const struct link *l);
 
+/* Whether there is a cursor WITH HOLD, whose query COMMIT runs. */
+#define SESSION_HOLDS                                                          \
+	"EXISTS (SELECT FROM pg_catalog.pg_cursor() AS airlock_h"              \
+	" WHERE airlock_h.is_holdable)"
+
 /* Asks, as a text, whether what is prepared is what session_begin prepared: a
- * function can have replaced it, so that counters say what it likes. */
+ * function can have replaced it, so that counters say what it likes; and that
+ * no cursor is held. */
 size_t session_vouch(struct batch *b);
 bool session_vouched(const struct batch *b, size_t i);
 

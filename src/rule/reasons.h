@@ -52,6 +52,7 @@ extern const char *const severity_name[SEVERITY_N];
 	X(UNAVAILABLE, REFUSE, "Airlock cannot serve the call now", "Try again; tell the operator if it goes on.") \
 	X(DEFINITION_CHANGED, REFUSE, "a table, view, function or policy that the statement uses was defined anew while it ran", "Send the statement again.") \
 	X(SETTING_CHANGED, REFUSE, "a function or trigger left a setting changed that decides what runs, as whom, or how it is written down", "Tell the operator: the function is to set it back before it returns.") \
+	X(HOLDABLE_CURSOR, REFUSE, "a function or trigger left a cursor WITH HOLD open, whose query COMMIT would run", "Tell the operator: the function is to close its cursor before it returns.") \
 	X(NO_WHERE, HIGH, "UPDATE or DELETE of a whole table: no condition", "Read the counts: was every row of the table meant?") \
 	X(VACUOUS_WHERE, HIGH, "the condition is true for every row", "Read the counts: the condition chooses nothing, so every row of the table is written.") \
 	X(WHERE_IGNORES_TARGET, HIGH, "the condition never mentions the table that is written", "Either all rows of the table are written or none; ask the agent which rows it means.") \

@@ -116,6 +116,7 @@ const elsewhere = {
 	UNAVAILABLE: 'e2e/limits.test.mjs',
 	COOL_OFF: 'e2e/refusals.test.mjs',
 	SETTING_CHANGED: 'e2e/settings.test.mjs',
+	HOLDABLE_CURSOR: 'e2e/late.test.mjs',
 	NOTIFICATION: 'e2e/inside.test.mjs',
 	STATEMENT_TEXT: 'e2e/inside.test.mjs',
 	TRIGGERS_OFF: 'e2e/inside.test.mjs',
