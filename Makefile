@@ -169,6 +169,13 @@ check-oracle: $(PROGRAMS) $(HELPERS) ## the diff against what tables really hold
 	@BUILD=$(BUILD) ORACLE_CASES=$(ORACLE_CASES) sh tests/stage.sh \
 	    node tests/e2e/run.mjs tests/oracle/oracle.test.mjs
 
+SIEGE_VARIANTS ?= 5000
+READS          ?= 2000
+siege: $(PROGRAMS) $(HELPERS) ## variants of the red cases, and reads beside psql's
+	@BUILD=$(BUILD) SIEGE_VARIANTS=$(SIEGE_VARIANTS) READS=$(READS) \
+	    sh tests/stage.sh node tests/e2e/run.mjs \
+	    tests/e2e/siege.test.mjs tests/e2e/reads.test.mjs
+
 check-mutants: ## builds without one of the checks must fail the tests; slow
 	@sh tests/deps.sh build test
 	@BUILD=$(BUILD) sh tests/mutants.sh
@@ -306,7 +313,8 @@ help: ## this list
 
 .PHONY: all deps check check-static check-built programs-and-tests \
     check-unit check-fuzz check-install check-e2e check-layers check-headers check-man \
-    check-docs check-asan check-valgrind check-oracle check-mutants check-matrix fuzz fuzz-run lint lint-source \
+    check-docs check-asan check-valgrind check-oracle siege \
+    check-mutants check-matrix fuzz fuzz-run lint lint-source \
     lint-calls warnings objects format format-check tidy cppcheck analyze \
     cover demo demo-update bench bench-diff bench-judge man install uninstall dist clean help
 .SECONDARY:

@@ -235,10 +235,10 @@ test('parser_deadline and parser_memory_max', async t => {
 
 // Keys that bound something, and where else they are tested.
 const elsewhere = {
-	narrow_above: 'narrow.test.mjs', reads_max: 'daemon.test.mjs', connect_timeout: 'daemon.test.mjs', parser_queue_max: 'tests/unit/core/test_parser.c',
+	narrow_above: 'narrow.test.mjs', reads_max: 'limits-server.test.mjs', connect_timeout: 'daemon.test.mjs', parser_queue_max: 'tests/unit/core/test_parser.c',
 	refusals_max: 'refusals.test.mjs', refusals_window: 'tests/unit/core/test_cooloff.c', cool_off: 'refusals.test.mjs',
-	journal_file_bytes_max: 'tests/unit/record/test_journal.c', journal_reserve_bytes: 'recover.test.mjs',
-	journal_record_bytes_max: 'tests/unit/record/test_journal.c',
+	journal_file_bytes_max: 'tests/unit/record/test_journal_limits.c', journal_reserve_bytes: 'recover.test.mjs',
+	journal_record_bytes_max: 'tests/unit/record/test_journal_limits.c',
 };
 
 test('every key that bounds something is tested', async t => {
