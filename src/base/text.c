@@ -339,6 +339,29 @@ text_add_ident(struct text *t, const char *s)
 	text_addc(t, '"');
 }
 
+void
+text_add_item(struct text *array, const char *p, size_t n)
+{
+	text_addc(array, array->len > 0 ? ',' : '{');
+	if (p == NULL) {
+		text_add(array, "NULL");
+		return;
+	}
+	text_addc(array, '"');
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] == '"' || p[i] == '\\')
+			text_addc(array, '\\');
+		text_addc(array, p[i]);
+	}
+	text_addc(array, '"');
+}
+
+void
+text_end_items(struct text *array)
+{
+	text_add(array, array->len > 0 ? "}" : "{}");
+}
+
 int
 text_copy(char *dst, size_t size, const char *src, struct err *e)
 {

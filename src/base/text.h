@@ -38,6 +38,11 @@ void text_add_json(struct text *t, const char *p, size_t n);
 void text_add_utf8(struct text *t, const char *p, size_t n);
 /* Appends s as a quoted SQL identifier, inner quotes doubled. */
 void text_add_ident(struct text *t, const char *s);
+/* Appends one item of an array literal, quoted, behind what opens the array or
+ * parts it from the item before; p NULL is NULL. */
+void text_add_item(struct text *array, const char *p, size_t n);
+/* Ends an array literal; one without items is {}. */
+void text_end_items(struct text *array);
 
 /*
  * Appends p fit for a terminal or a log line: control characters, blanks other

@@ -40,9 +40,7 @@ enum { OIDS, EVENTS, NAMED, NAMED_EVENTS, TABLES, SCHEMAS, FUNCTIONS, NPARAMS };
 static void
 add_string(struct text *array, const char *s)
 {
-	const struct value v = { s, strlen(s) };
-
-	capture_add_item(array, &v);
+	text_add_item(array, s, strlen(s));
 }
 
 static void
@@ -67,17 +65,7 @@ add_written(const struct change *c, struct text *p)
 static void
 add_facts(const struct facts *f, struct text *p)
 {
-	for (size_t i = 0; i < f->writes.n; i++) {
-		struct text name = { 0 };
-
-		if (f->writes.v[i].schema != NULL) {
-			text_add_ident(&name, f->writes.v[i].schema);
-			text_addc(&name, '.');
-		}
-		text_add_ident(&name, f->writes.v[i].name);
-		add_string(&p[NAMED], text_str(&name));
-		text_release(&name);
-	}
+	facts_add_relations(&p[NAMED], &f->writes);
 	text_addf(&p[NAMED_EVENTS], "%d", events_of(f));
 	for (size_t i = 0; i < f->functions.n; i++) {
 		const struct facts_name *fn = &f->functions.v[i];
@@ -90,15 +78,6 @@ add_facts(const struct facts *f, struct text *p)
 }
 
 /* --- the answer --- */
-
-static struct change_table *
-find(struct change *c, const char *name)
-{
-	for (size_t i = 0; name != NULL && i < c->ntables; i++)
-		if (strcmp(c->tables[i].name, name) == 0)
-			return &c->tables[i];
-	return NULL;
-}
 
 static void
 add_cause(struct change_table *t, json_t *cause)
@@ -119,7 +98,9 @@ add_cause(struct change_table *t, json_t *cause)
 static void
 take(struct change *c, const struct batch *b, int row)
 {
-	struct change_table *t = find(c, batch_cell(b, 0, row, CAUSE_TABLE));
+	const char *table = batch_cell(b, 0, row, CAUSE_TABLE);
+	struct change_table *t =
+	    table != NULL ? change_find_table(c, table) : NULL;
 	const char *kind = batch_cell(b, 0, row, CAUSE_KIND);
 	const char *name = batch_cell(b, 0, row, CAUSE_NAME);
 	const char *on = batch_cell(b, 0, row, CAUSE_ON);
@@ -179,7 +160,7 @@ run_causes(struct run *r)
 	add_facts(&r->facts, p);
 	for (int i = 0; i < NPARAMS; i++) {
 		if (i != NAMED_EVENTS)
-			text_add(&p[i], p[i].len > 0 ? "}" : "{}");
+			text_end_items(&p[i]);
 		values[i] = text_str(&p[i]);
 	}
 	b = batch_new();

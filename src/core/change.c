@@ -143,6 +143,15 @@ change_pending(const struct gate *g, const struct agent *a)
 	return n;
 }
 
+struct change_table *
+change_find_table(const struct change *c, const char *name)
+{
+	for (size_t i = 0; i < c->ntables; i++)
+		if (strcmp(c->tables[i].name, name) == 0)
+			return &c->tables[i];
+	return NULL;
+}
+
 bool
 change_has_ended(const struct change *c)
 {

@@ -46,9 +46,7 @@ enum { OIDS, EVENTS, SCHEMAS, FUNCTIONS, EXTENSIONS, NPARAMS };
 static void
 add_string(struct text *array, const char *s)
 {
-	const struct value v = { s, strlen(s) };
-
-	capture_add_item(array, &v);
+	text_add_item(array, s, strlen(s));
 }
 
 /* What was locked for a write though no row was: its statement's triggers. */
@@ -190,7 +188,7 @@ run_effects(struct run *r)
 	if (!any)
 		return RUN_GO;
 	for (int i = 0; i < NPARAMS; i++) {
-		text_add(&p[i], p[i].len > 0 ? "}" : "{}");
+		text_end_items(&p[i]);
 		values[i] = text_str(&p[i]);
 	}
 	values[EXTENSIONS] = functions_extensions;

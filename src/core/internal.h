@@ -189,6 +189,9 @@ void change_end(struct change *c, const char *why, const char *reason,
 /* The link is gone: pool_lost of a held change. */
 void change_lost(void *arg, const struct err *e);
 bool change_has_ended(const struct change *c);
+/* Its table of that name as the catalog quotes it, or NULL. */
+struct change_table *change_find_table(const struct change *c,
+    const char *name);
 size_t change_pending(const struct gate *g, const struct agent *a);
 /* The agent's view: db_execute's and db_status' result. Gives. */
 json_t *change_result(const struct change *c, bool with_sample);

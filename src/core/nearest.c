@@ -164,28 +164,6 @@ told(void *arg, struct link *l UNUSED, struct batch *b)
 	free(n);
 }
 
-static void
-add_names(struct text *t, const struct facts_names *v)
-{
-	for (size_t i = 0; i < v->n; i++) {
-		struct text name = { 0 };
-
-		if (v->v[i].schema != NULL) {
-			text_add_ident(&name, v->v[i].schema);
-			text_addc(&name, '.');
-		}
-		text_add_ident(&name, v->v[i].name);
-		text_add(t, t->len > 0 ? ",\"" : "{\"");
-		for (const char *s = text_str(&name); *s != '\0'; s++) {
-			if (*s == '"' || *s == '\\')
-				text_addc(t, '\\');
-			text_addc(t, *s);
-		}
-		text_addc(t, '"');
-		text_release(&name);
-	}
-}
-
 struct nearest *
 nearest_ask(struct pool *p, const char *state, const char *name,
     const struct facts *f, nearest_done *done, void *arg)
@@ -202,9 +180,9 @@ nearest_ask(struct pool *p, const char *state, const char *name,
 	if (strcmp(state, "42P01") == 0) {
 		batch_add(b, relations_sql, 0, NULL);
 	} else {
-		add_names(&relations, &f->writes);
-		add_names(&relations, &f->reads);
-		text_add(&relations, relations.len > 0 ? "}" : "{}");
+		facts_add_relations(&relations, &f->writes);
+		facts_add_relations(&relations, &f->reads);
+		text_end_items(&relations);
 		values[0] = text_str(&relations);
 		batch_add(b, columns_sql, 1, values);
 	}

@@ -309,12 +309,12 @@ key_arrays(const struct pair *p, struct text *arrays)
 	for (size_t c = 0; c < p->ncols; c++) {
 		if (!rel->columns[c].key)
 			continue;
-		for (size_t i = 0; i < p->n; i++)
-			capture_add_item(&arrays[n],
-			    &p->values[i * p->ncols + c]);
-		if (p->n == 0)
-			text_addc(&arrays[n], '{');
-		text_addc(&arrays[n++], '}');
+		for (size_t i = 0; i < p->n; i++) {
+			const struct value *v = &p->values[i * p->ncols + c];
+
+			text_add_item(&arrays[n], v->p, v->len);
+		}
+		text_end_items(&arrays[n++]);
 	}
 	return n;
 }

@@ -12,11 +12,10 @@
 static struct change_table *
 table_of(struct change *c, const char *name)
 {
-	struct change_table *t;
+	struct change_table *t = change_find_table(c, name);
 
-	for (size_t i = 0; i < c->ntables; i++)
-		if (strcmp(c->tables[i].name, name) == 0)
-			return &c->tables[i];
+	if (t != NULL)
+		return t;
 	c->tables = mem_grow(c->tables, c->ntables + 1, sizeof(*c->tables));
 	t = &c->tables[c->ntables++];
 	memset(t, 0, sizeof(*t));
@@ -238,10 +237,9 @@ is_collateral(const void *arg, const char *table)
 {
 	const struct change *c = arg;
 
-	for (size_t i = 0; i < c->ntables; i++)
-		if (strcmp(c->tables[i].name, table) == 0)
-			return c->tables[i].collateral;
-	return true;
+	const struct change_table *t = change_find_table(c, table);
+
+	return t == NULL || t->collateral;
 }
 
 /* --- the verdict --- */

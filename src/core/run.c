@@ -197,10 +197,8 @@ rewritten(void *arg, const struct parser_answer *a)
 static bool
 was_touched(const struct run *r)
 {
-	for (size_t i = 0; r->adding && i < r->change->ntables; i++)
-		if (strcmp(r->change->tables[i].name, r->relation->table) == 0)
-			return true;
-	return false;
+	return r->adding &&
+	       change_find_table(r->change, r->relation->table) != NULL;
 }
 
 static enum run_next

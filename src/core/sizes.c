@@ -205,13 +205,12 @@ run_sizes(struct run *r)
 	s->run = r;
 	s->at = mem_array(c->ntables, sizeof(*s->at));
 	for (size_t i = 0; i < c->ntables; i++) {
-		const struct value v = { c->tables[i].name,
-			strlen(c->tables[i].name) };
+		const char *name = c->tables[i].name;
 
 		if (is_known(r, &c->tables[i]))
 			continue;
 		c->tables[i].asked = true;
-		capture_add_item(&s->names, &v);
+		text_add_item(&s->names, name, strlen(name));
 		s->at[s->n++] = i;
 	}
 	r->sizing = s;
@@ -219,7 +218,7 @@ run_sizes(struct run *r)
 		sizing_free(s);
 		return RUN_GO;
 	}
-	text_addc(&s->names, '}');
+	text_end_items(&s->names);
 	values[0] = text_str(&s->names);
 	b = batch_new();
 	batch_add(b, about_sql, 1, values);

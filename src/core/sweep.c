@@ -24,14 +24,10 @@ sweep_row(const struct sweep *s)
 static struct change_table *
 find_table(const struct sweep *s)
 {
-	struct change *c = s->run->change;
 	const struct count_row *row = sweep_row(s);
 	const char *name = row->root != NULL ? row->root : row->name;
 
-	for (size_t i = 0; i < c->ntables; i++)
-		if (strcmp(c->tables[i].name, name) == 0)
-			return &c->tables[i];
-	return NULL;
+	return change_find_table(s->run->change, name);
 }
 
 struct change_table *

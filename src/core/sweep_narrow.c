@@ -158,11 +158,11 @@ static bool
 add_value(struct narrow *w, struct probe *p, const json_t *image)
 {
 	const json_t *j = json_object_get(image, p->field);
-	struct value v = { json_string_value(j), json_string_length(j) };
+	const char *s = json_string_value(j);
 
-	if (v.p == NULL)
+	if (s == NULL)
 		return true;
-	capture_add_item(&p->values, &v);
+	text_add_item(&p->values, s, json_string_length(j));
 	return ++w->nvalues < VALUES_MAX;
 }
 
@@ -506,13 +506,10 @@ sweep_narrow(struct sweep *s)
 	s->narrow = mem_new(sizeof(*s->narrow));
 	note_key(s);
 	snprintf(oid, sizeof(oid), "%u", s->leaf->oid);
-	for (size_t i = 0; i < c->ntables; i++) {
-		const struct value v = { c->tables[i].name,
-			strlen(c->tables[i].name) };
-
-		capture_add_item(&names, &v);
-	}
-	text_add(&names, names.len > 0 ? "}" : "{}");
+	for (size_t i = 0; i < c->ntables; i++)
+		text_add_item(&names, c->tables[i].name,
+		    strlen(c->tables[i].name));
+	text_end_items(&names);
 	values[1] = text_str(&names);
 	b = begin();
 	batch_add(b,

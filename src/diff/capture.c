@@ -320,20 +320,3 @@ capture_lookup_sql(const struct relation *r)
 	text_release(&on);
 	return text_take(&t);
 }
-
-void
-capture_add_item(struct text *array, const struct value *v)
-{
-	text_addc(array, array->len > 0 ? ',' : '{');
-	if (v->p == NULL) {
-		text_add(array, "NULL");
-		return;
-	}
-	text_addc(array, '"');
-	for (size_t i = 0; i < v->len; i++) {
-		if (v->p[i] == '"' || v->p[i] == '\\')
-			text_addc(array, '\\');
-		text_addc(array, v->p[i]);
-	}
-	text_addc(array, '"');
-}

@@ -59,7 +59,5 @@ int capture_image(struct capture *c, const PGresult *res, struct image *out,
 /* The observer's question for before-images by key: one text[] parameter a key
  * column, in table order; answers tableoid, ctid, every column.  Gives. */
 char *capture_lookup_sql(const struct relation *r);
-/* Appends one array item, quoted; p NULL is NULL. */
-void capture_add_item(struct text *array, const struct value *v);
 
 #endif

@@ -94,38 +94,9 @@ uncache(struct reach_list *l, struct entry *n)
 /* --- the question --- */
 
 static void
-add_item(struct text *array, const char *s)
+add_string(struct text *array, const char *s)
 {
-	text_add(array, array->len > 0 ? ",\"" : "{\"");
-	for (; *s != '\0'; s++) {
-		if (*s == '"' || *s == '\\')
-			text_addc(array, '\\');
-		text_addc(array, *s);
-	}
-	text_addc(array, '"');
-}
-
-static char *
-array_end(struct text *array)
-{
-	text_add(array, array->len > 0 ? "}" : "{}");
-	return text_take(array);
-}
-
-static void
-add_relations(struct text *array, const struct facts_names *v)
-{
-	for (size_t i = 0; i < v->n; i++) {
-		struct text name = { 0 };
-
-		if (v->v[i].schema != NULL) {
-			text_add_ident(&name, v->v[i].schema);
-			text_addc(&name, '.');
-		}
-		text_add_ident(&name, v->v[i].name);
-		add_item(array, text_str(&name));
-		text_release(&name);
-	}
+	text_add_item(array, s, strlen(s));
 }
 
 static void
@@ -135,11 +106,11 @@ add_names(struct text *arrays, const struct facts_names *v)
 		char kind[] = { v->v[i].op, '\0' }, count[16];
 
 		snprintf(count, sizeof(count), "%d", v->v[i].nargs);
-		add_item(&arrays[KINDS], kind);
-		add_item(&arrays[SCHEMAS],
+		add_string(&arrays[KINDS], kind);
+		add_string(&arrays[SCHEMAS],
 		    v->v[i].schema != NULL ? v->v[i].schema : "");
-		add_item(&arrays[NAMES], v->v[i].name);
-		add_item(&arrays[COUNTS], count);
+		add_string(&arrays[NAMES], v->v[i].name);
+		add_string(&arrays[COUNTS], count);
 	}
 }
 
@@ -150,12 +121,14 @@ entry_new(const struct facts *f, bool write)
 	struct text arrays[NARRAYS];
 
 	memset(arrays, 0, sizeof(arrays));
-	add_relations(&arrays[RELATIONS], &f->reads);
-	add_relations(&arrays[RELATIONS], &f->writes);
+	facts_add_relations(&arrays[RELATIONS], &f->reads);
+	facts_add_relations(&arrays[RELATIONS], &f->writes);
 	add_names(arrays, &f->functions);
 	add_names(arrays, &f->implied);
-	for (int i = 0; i < NARRAYS; i++)
-		n->arrays[i] = array_end(&arrays[i]);
+	for (int i = 0; i < NARRAYS; i++) {
+		text_end_items(&arrays[i]);
+		n->arrays[i] = text_take(&arrays[i]);
+	}
 	n->write = write;
 	return n;
 }

@@ -381,3 +381,19 @@ facts_release(struct facts *f)
 	free(f->target_ref);
 	memset(f, 0, sizeof(*f));
 }
+
+void
+facts_add_relations(struct text *array, const struct facts_names *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		struct text name = { 0 };
+
+		if (v->v[i].schema != NULL) {
+			text_add_ident(&name, v->v[i].schema);
+			text_addc(&name, '.');
+		}
+		text_add_ident(&name, v->v[i].name);
+		text_add_item(array, text_str(&name), name.len);
+		text_release(&name);
+	}
+}

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/text.h"
 
 enum stmt_kind {
 	STMT_EMPTY,  /* nothing but white space, comments, semicolons */
@@ -125,6 +126,8 @@ int facts_read(const struct parse *p, struct facts *f,
     struct err *e) MUST_CHECK;
 void facts_release(struct facts *f);
 void facts_copy(struct facts *to, const struct facts *from);
+/* Appends the names of relations to an array literal, each as SQL writes it. */
+void facts_add_relations(struct text *array, const struct facts_names *v);
 /* Frees the names; none are left. */
 void facts_forget(struct facts_names *v);
 /* Copies what the name lends. */

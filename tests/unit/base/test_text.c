@@ -143,6 +143,23 @@ identifiers_are_quoted(void **state UNUSED)
 }
 
 static void
+arrays_are_literals(void **state UNUSED)
+{
+	static const struct bytes items[] = { { "a", 1 }, { NULL, 0 },
+		{ "", 0 }, { "q\"\\{,}", 6 } };
+	struct text t = { 0 };
+
+	text_end_items(&t);
+	assert_string_equal(text_str(&t), "{}");
+	text_release(&t);
+	for (size_t i = 0; i < 4; i++)
+		text_add_item(&t, items[i].p, items[i].n);
+	text_end_items(&t);
+	assert_string_equal(text_str(&t), "{\"a\",NULL,\"\",\"q\\\"\\\\{,}\"}");
+	text_release(&t);
+}
+
+static void
 what_a_terminal_shows_is_harmless(void **state UNUSED)
 {
 	static const struct {
@@ -399,6 +416,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_grows),
+		cmocka_unit_test(arrays_are_literals),
 		cmocka_unit_test(a_string_can_be_taken),
 		cmocka_unit_test(json_strings_are_escaped),
 		cmocka_unit_test(bad_bytes_are_replaced_one_by_one),
