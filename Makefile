@@ -41,7 +41,7 @@ upto     = $(call archives,$(call before,$(1),$(LAYERS)))
 PROGRAMS = $(BUILD)/airlockd $(BUILD)/airlock $(BUILD)/airlock-mcp
 SOURCES  = $(wildcard src/*/*.c cli/*.c tests/unit/*/*.c tests/fuzz/*.c \
            tests/guard/*.c tests/bench/*.c)
-HEADERS  = $(wildcard src/*/*.h cli/*.h tests/unit/*/*.h tests/fuzz/*.h \
+HEADERS  = $(wildcard src/*/*.h cli/*.h tests/unit/*.h tests/unit/*/*.h tests/fuzz/*.h \
            tests/bench/*.h)
 UNIT     = $(patsubst tests/unit/%.c,$(BUILD)/unit/%,\
            $(wildcard tests/unit/*/test_*.c))

@@ -12,22 +12,9 @@
 
 #include <cmocka.h>
 
+#include "../facts_of.h"
 #include "base/mem.h"
 #include "sql/parse.h"
-
-static struct facts
-facts_of(const char *sql)
-{
-	struct parse p;
-	struct facts f;
-	struct err e = ERR_INIT;
-	long position = 0;
-
-	assert_int_equal(parse_text(sql, strlen(sql), &p, &position, &e), 0);
-	assert_int_equal(facts_read(&p, &f, &e), 0);
-	parse_release(&p);
-	return f;
-}
 
 static void
 add(struct known *k, const char *sql, const struct facts *f, size_t size)

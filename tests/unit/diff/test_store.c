@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../place.h"
 #include "base/mem.h"
 #include "diff/store.h"
 
@@ -24,37 +25,6 @@
 
 static const char *const names[] = { "id", "v" };
 static const bool key[] = { true, false };
-
-struct place {
-	char dir[64];
-	int fd;
-};
-
-static int
-make_place(void **state)
-{
-	struct place *p = mem_new(sizeof(*p));
-
-	snprintf(p->dir, sizeof(p->dir), "/tmp/test_store.XXXXXX");
-	assert_non_null(mkdtemp(p->dir));
-	p->fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_not_equal(p->fd, -1);
-	*state = p;
-	return 0;
-}
-
-static int
-drop_place(void **state)
-{
-	struct place *p = *state;
-	char *command = mem_printf("rm -rf %s", p->dir);
-	int r = system(command);
-
-	free(command);
-	close(p->fd);
-	free(p);
-	return r;
-}
 
 static struct store *
 opened(void **state, uint64_t bytes_max)

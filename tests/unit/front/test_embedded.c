@@ -8,27 +8,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <grp.h>
 #include <libpq-fe.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "as_postgres.h"
 #include "base/mem.h"
 #include "front/cluster.h"
 #include "front/embedded.h"
 #include "front/statedir.h"
 #include "rule/grants.h"
-
-#define NOT_RUN 77 /* PostgreSQL runs as no root, and there is nobody else */
 
 static char dir[] = "/tmp/airlock-embedded-XXXXXX";
 static struct statedir state;
@@ -174,13 +169,6 @@ test_stranger(void **state_arg UNUSED)
 }
 
 static int
-remove_one(const char *path, const struct stat *st UNUSED, int what UNUSED,
-    struct FTW *where UNUSED)
-{
-	return remove(path);
-}
-
-static int
 set_up(void **state_arg UNUSED)
 {
 	char *path = mem_printf("%s/state", dir);
@@ -196,20 +184,6 @@ tear_down(void **state_arg UNUSED)
 {
 	statedir_close(&state);
 	return 0;
-}
-
-/* PostgreSQL refuses root, so root lends the test to another user. */
-static void
-leave_root(void)
-{
-	const struct passwd *pw = getpwnam("postgres");
-
-	if (geteuid() != 0)
-		return;
-	if (pw == NULL || chown(dir, pw->pw_uid, pw->pw_gid) == -1 ||
-	    initgroups(pw->pw_name, pw->pw_gid) == -1 ||
-	    setgid(pw->pw_gid) == -1 || setuid(pw->pw_uid) == -1)
-		_exit(NOT_RUN);
 }
 
 static int
@@ -228,27 +202,5 @@ run(void)
 int
 main(void)
 {
-	int status = 0, probe = pidfd_open(getpid(), 0);
-	pid_t pid;
-
-	if (probe == -1 && errno == ENOSYS) {
-		puts("skipped: no pidfd_open(2) here (old valgrind)");
-		return 0;
-	}
-	close(probe);
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	pid = fork();
-	if (pid == 0) {
-		leave_root();
-		return run();
-	}
-	waitpid(pid, &status, 0);
-	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_RUN) {
-		puts("skipped: started by root, and there is no user "
-		     "'postgres' to run a server as");
-		return 0;
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return as_postgres(dir, run);
 }

@@ -11,17 +11,13 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <ftw.h>
-#include <grp.h>
 #include <libpq-fe.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "as_postgres.h"
 #include "base/mem.h"
 #include "core/judge.h"
 #include "front/cluster.h"
@@ -29,8 +25,6 @@
 #include "front/statedir.h"
 #include "rule/grants.h"
 #include "sql/parse.h"
-
-#define NOT_RUN 77
 
 static char dir[] = "/tmp/airlock-reach-XXXXXX";
 static struct statedir state;
@@ -256,13 +250,6 @@ test_stale(void **arg UNUSED)
 
 /* --- the server --- */
 
-static int
-remove_one(const char *path, const struct stat *st UNUSED, int what UNUSED,
-    struct FTW *where UNUSED)
-{
-	return remove(path);
-}
-
 static void
 changed(void *arg UNUSED, struct pool *p UNUSED, const struct err *e UNUSED)
 {
@@ -312,49 +299,20 @@ tear_down(void **arg UNUSED)
 	return 0;
 }
 
-/* PostgreSQL refuses root, so root lends the test to another user. */
-static void
-leave_root(void)
-{
-	const struct passwd *pw = getpwnam("postgres");
-
-	if (geteuid() != 0)
-		return;
-	if (pw == NULL || chown(dir, pw->pw_uid, pw->pw_gid) == -1 ||
-	    initgroups(pw->pw_name, pw->pw_gid) == -1 ||
-	    setgid(pw->pw_gid) == -1 || setuid(pw->pw_uid) == -1)
-		_exit(NOT_RUN);
-}
-
-int
-main(void)
+static int
+run(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),
 		cmocka_unit_test(test_remembered),
 		cmocka_unit_test(test_stale),
 	};
-	int status = 0, probe = pidfd_open(getpid(), 0);
-	pid_t pid;
 
-	if (probe == -1 && errno == ENOSYS) {
-		puts("skipped: no pidfd_open(2) here (old valgrind)");
-		return 0;
-	}
-	close(probe);
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	pid = fork();
-	if (pid == 0) {
-		leave_root();
-		return cmocka_run_group_tests(tests, set_up, tear_down);
-	}
-	waitpid(pid, &status, 0);
-	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_RUN) {
-		puts("skipped: started by root, and there is no user "
-		     "'postgres' to run a server as");
-		return 0;
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
+
+int
+main(void)
+{
+	return as_postgres(dir, run);
 }

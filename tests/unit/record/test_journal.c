@@ -19,14 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../place.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "record/journal.h"
-
-struct place {
-	char dir[64];
-	int fd;
-};
 
 static const struct journal_options usual = {
 	.file_bytes_max = 64 << 20,
@@ -38,32 +34,6 @@ static const struct journal_options tiny = {
 	.reserve_bytes = 65536,
 	.record_bytes_max = 10000,
 };
-
-static int
-make_place(void **state)
-{
-	struct place *p = mem_new(sizeof(*p));
-
-	snprintf(p->dir, sizeof(p->dir), "/tmp/test_journal.XXXXXX");
-	assert_non_null(mkdtemp(p->dir));
-	p->fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_not_equal(p->fd, -1);
-	*state = p;
-	return 0;
-}
-
-static int
-drop_place(void **state)
-{
-	struct place *p = *state;
-	char *command = mem_printf("rm -rf %s", p->dir);
-	int r = system(command);
-
-	free(command);
-	close(p->fd);
-	free(p);
-	return r;
-}
 
 static struct journal *
 opened(int fd, const struct journal_options *o)

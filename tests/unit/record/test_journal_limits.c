@@ -14,41 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../place.h"
 #include "base/err.h"
 #include "base/mem.h"
 
 #define RESERVE 65536
-
-struct place {
-	char dir[64];
-	int fd;
-};
-
-static int
-make_place(void **state)
-{
-	struct place *p = mem_new(sizeof(*p));
-
-	snprintf(p->dir, sizeof(p->dir), "/tmp/test_limits.XXXXXX");
-	assert_non_null(mkdtemp(p->dir));
-	p->fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_not_equal(p->fd, -1);
-	*state = p;
-	return 0;
-}
-
-static int
-drop_place(void **state)
-{
-	struct place *p = *state;
-	char *command = mem_printf("rm -rf %s", p->dir);
-	int r = system(command);
-
-	free(command);
-	close(p->fd);
-	free(p);
-	return r;
-}
 
 static struct journal *
 opened(const struct place *p, uint64_t file_max, size_t record_max)
