@@ -40,6 +40,9 @@ table() {
 	knows|src/core/rows.c|s/!store_knows\(.*\)\) \{/true) {/|oracle
 	# the splice: the tree of what is sent against that of what was asked
 	splice|src/sql/rewrite.c|s/if \(!is_proved\(/if (false \&\& !is_proved(/|unit sql/test_rewrite
+	same-text|src/sql/tree.c|s/return strcmp\(a != NULL \? a : "", b != NULL \? b : ""\) == 0;/return true;/|unit sql/test_parse
+	same-list|src/sql/tree.c|s/if \(!same_message\(va\[i\], vb\[i\]\)\)/if (false)/|unit sql/test_parse
+	sign|src/sql/unprint.c|s/return find_sign\(r, c\) \|\| fail\(r, FAULT_STRANGE\);/return true;/|unit sql/test_parse
 	END
 }
 
@@ -87,7 +90,8 @@ for f in Makefile src cli tests examples docs man package.json node_modules READ
 done
 
 if [ $# -eq 0 ]; then
-	for hunter in oracle 'unit sql/test_rewrite' 'e2e wrap'; do
+	for hunter in oracle 'unit sql/test_rewrite' \
+	    'unit sql/test_parse' 'e2e wrap'; do
 		rc=0
 		noticed "$hunter" || rc=$?
 		if [ $rc -ne 1 ]; then

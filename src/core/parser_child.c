@@ -3,6 +3,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@
 #include "sql/answer.h"
 
 #define CPU_SECONDS 30 /* a statement; the keeper's deadline comes first */
+#define KEPT_BYTES (64 << 20) /* of memory, from one statement to the next */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -215,6 +217,8 @@ parser_child(void)
 {
 	static const struct answer ready = { .status = ANSWER_READY };
 
+	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+	mallopt(M_MMAP_THRESHOLD, KEPT_BYTES / 2);
 	warm_up();
 	harden();
 	if (!tell(&ready))

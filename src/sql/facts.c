@@ -135,7 +135,6 @@ describe_where(const struct target *t, struct facts *f)
 	    tree_as(t->where, &pg_query__current_of_expr__descriptor) != NULL;
 	if (f->current_of)
 		return;
-	tree_forget_locations(&t->where->base);
 	f->where_vacuous = where_is_vacuous(t->where);
 	f->where_ignores_target = !mention_possible(t->where, &m);
 	nulls_read(t->where, m.name, f);
@@ -151,7 +150,6 @@ carelessness(const struct target *t)
 		return 'n';
 	if (tree_as(t->where, &pg_query__current_of_expr__descriptor) != NULL)
 		return '\0';
-	tree_forget_locations(&t->where->base);
 	if (where_is_vacuous(t->where))
 		return 'v';
 	return mention_possible(t->where, &m) ? '\0' : 'g';

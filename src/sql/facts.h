@@ -118,9 +118,8 @@ struct facts {
 
 extern const char *const stmt_kind_name[STMT_NKINDS];
 
-/* Reads the parse tree (see sql/parse.h) into *f, which the caller releases;
- * the locations in the tree's own condition are forgotten by it. ERR_LIMIT
- * where the tree is deeper than the walk allows. */
+/* Reads the parse tree (see sql/parse.h) into *f, which the caller releases.
+ * ERR_LIMIT where the tree is deeper than the walk allows. */
 struct parse;
 int facts_read(const struct parse *p, struct facts *f,
     struct err *e) MUST_CHECK;

@@ -21,7 +21,8 @@ struct parse {
 	char *sql; /* owned, NUL-terminated */
 	size_t len;
 	PgQuery__ParseResult *tree;
-	int depth; /* of the tree, as it is limited */
+	int depth;                  /* of the tree, as it is limited */
+	PgQueryParseResult printed; /* what the tree's texts lie in */
 	struct parse_block *blocks;
 	size_t used;
 };
@@ -35,6 +36,9 @@ struct parse {
 int parse_text(const char *sql, size_t len, struct parse *p, long *position,
     struct err *e) MUST_CHECK;
 void parse_release(struct parse *p);
+/* Why there is no tree; both give -1. */
+int parse_too_deep(struct err *e);
+int parse_too_large(struct err *e);
 /* n bytes that live as long as the tree, zeroed; NULL above the cap. */
 void *parse_alloc(struct parse *p, size_t n);
 /* The only statement of the text, or NULL. */

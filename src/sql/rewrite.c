@@ -97,8 +97,6 @@ is_tree_of(struct parse *p, const char *text)
 
 	if (parse_text(text, strlen(text), &q, &position, &ignored) == -1)
 		return false;
-	tree_forget_locations(&p->tree->base);
-	tree_forget_locations(&q.tree->base);
 	same = tree_equal(&p->tree->base, &q.tree->base);
 	parse_release(&q);
 	return same;
@@ -129,8 +127,6 @@ fragment_parse(struct fragment *f, enum place place, const char *text,
 	    !is_tree_of(&f->parse, places[place].without))
 		return err_set(e, ERR_INPUT, "what is to be added is not a %s",
 		    places[place].name);
-	for (size_t i = 0; i < f->n; i++)
-		tree_forget_locations(&f->v[i]->base);
 	f->text = text;
 	return 0;
 }

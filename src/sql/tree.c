@@ -2,11 +2,9 @@
  * of any version is walked whether it is known here or not */
 #include "sql/tree.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "base/mem.h"
 
 bool
 tree_is_wrapper(const ProtobufCMessageDescriptor *d)
@@ -150,57 +148,103 @@ tree_qualified(PgQuery__Node *const *v, size_t n, const char **schema,
 		*schema = s->sval;
 }
 
+/* A number that says where in the text something is. */
 static bool
 is_location(const ProtobufCFieldDescriptor *f)
 {
 	size_t n = strlen(f->name), tail = strlen("location");
 
-	if (f->type != PROTOBUF_C_TYPE_INT32 ||
-	    f->label == PROTOBUF_C_LABEL_REPEATED)
-		return false;
 	return strcmp(f->name, "stmt_len") == 0 ||
 	       (n >= tail && strcmp(f->name + n - tail, "location") == 0);
 }
 
-static int
-forget(void *arg UNUSED, const ProtobufCMessage *m,
-    const ProtobufCFieldDescriptor *field UNUSED)
+static bool
+same_text(const char *a, const char *b)
 {
-	/* The tree is the caller's to change; visits lend it as const. */
-	if (m != NULL)
-		tree_forget_locations((ProtobufCMessage *)(uintptr_t)m);
-	return 0;
+	/* protobuf-c has no NULL texts: one that is not there is empty. */
+	return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
 }
 
-void
-tree_forget_locations(ProtobufCMessage *m)
+static bool
+same_message(const ProtobufCMessage *a, const ProtobufCMessage *b)
 {
-	const ProtobufCMessageDescriptor *d = m->descriptor;
-
-	for (unsigned i = 0; i < d->n_fields; i++)
-		if (is_location(&d->fields[i]))
-			*(int32_t *)(void *)((char *)m + d->fields[i].offset) =
-			    0;
-	tree_children(m, forget, NULL);
+	return a == NULL || b == NULL ? a == b : tree_equal(a, b);
 }
 
-/* Two trees are the same when they pack into the same bytes: packing reads
- * every field there is, so nothing can be overlooked here. */
+/* What is of a type that no tree has is not compared, but different. */
+static bool
+same_value(const ProtobufCFieldDescriptor *f, const void *a, const void *b)
+{
+	switch (f->type) {
+	case PROTOBUF_C_TYPE_MESSAGE:
+		return same_message(*(ProtobufCMessage *const *)a,
+		    *(ProtobufCMessage *const *)b);
+	case PROTOBUF_C_TYPE_STRING:
+		return same_text(*(char *const *)a, *(char *const *)b);
+	case PROTOBUF_C_TYPE_INT32:
+		return *(const int32_t *)a == *(const int32_t *)b ||
+		       is_location(f);
+	case PROTOBUF_C_TYPE_UINT32:
+		return *(const uint32_t *)a == *(const uint32_t *)b;
+	case PROTOBUF_C_TYPE_ENUM:
+		return *(const int *)a == *(const int *)b;
+	case PROTOBUF_C_TYPE_BOOL:
+		return *(const protobuf_c_boolean *)a ==
+		       *(const protobuf_c_boolean *)b;
+	case PROTOBUF_C_TYPE_INT64:
+	case PROTOBUF_C_TYPE_UINT64:
+		return *(const uint64_t *)a == *(const uint64_t *)b;
+	default:
+		return false;
+	}
+}
+
+static bool
+same_list(const ProtobufCFieldDescriptor *f, const ProtobufCMessage *a,
+    const ProtobufCMessage *b)
+{
+	size_t n = *(const size_t *)member(a, f->quantifier_offset);
+	ProtobufCMessage *const *va, *const *vb;
+
+	if (n != *(const size_t *)member(b, f->quantifier_offset))
+		return false;
+	if (n > 0 && f->type != PROTOBUF_C_TYPE_MESSAGE)
+		return false;
+	va = *(ProtobufCMessage *const *const *)member(a, f->offset);
+	vb = *(ProtobufCMessage *const *const *)member(b, f->offset);
+	for (size_t i = 0; i < n; i++)
+		if (!same_message(va[i], vb[i]))
+			return false;
+	return true;
+}
+
+static bool
+same_field(const ProtobufCFieldDescriptor *f, const ProtobufCMessage *a,
+    const ProtobufCMessage *b)
+{
+	if (f->label == PROTOBUF_C_LABEL_REPEATED)
+		return same_list(f, a, b);
+	if (is_there(a, f) != is_there(b, f))
+		return false;
+	return !is_there(a, f) ||
+	       same_value(f, member(a, f->offset), member(b, f->offset));
+}
+
+/* Every field that a message has is compared, so nothing can be overlooked;
+ * what is unknown is like nothing, itself included. */
 bool
 tree_equal(const ProtobufCMessage *a, const ProtobufCMessage *b)
 {
-	size_t n = protobuf_c_message_get_packed_size(a);
-	uint8_t *pa, *pb;
-	bool same;
-
-	if (a->descriptor != b->descriptor ||
-	    n != protobuf_c_message_get_packed_size(b))
+	if (a->descriptor != b->descriptor || a->n_unknown_fields != 0 ||
+	    b->n_unknown_fields != 0)
 		return false;
-	pa = mem_array(2, n);
-	pb = pa + n;
-	protobuf_c_message_pack(a, pa);
-	protobuf_c_message_pack(b, pb);
-	same = memcmp(pa, pb, n) == 0;
-	free(pa);
-	return same;
+	if (a->descriptor == &pg_query__node__descriptor)
+		return ((const PgQuery__Node *)a)->node_case ==
+		           ((const PgQuery__Node *)b)->node_case &&
+		       same_message(tree_inner((const PgQuery__Node *)a),
+			   tree_inner((const PgQuery__Node *)b));
+	for (unsigned i = 0; i < a->descriptor->n_fields; i++)
+		if (!same_field(&a->descriptor->fields[i], a, b))
+			return false;
+	return true;
 }

@@ -32,9 +32,7 @@ const char *tree_enum(const ProtobufCMessage *m, const char *field);
 void tree_qualified(PgQuery__Node *const *v, size_t n, const char **schema,
     const char **name);
 
-/* Every location, wherever it stands, becomes 0. */
-void tree_forget_locations(ProtobufCMessage *m);
-/* The same tree; locations differ unless forgotten. */
+/* The same tree, wherever in a text its parts stand. */
 bool tree_equal(const ProtobufCMessage *a, const ProtobufCMessage *b);
 
 #endif

@@ -144,6 +144,32 @@ blank(const char *sql, char *bare)
 	same_tokens(sql, bare);
 }
 
+/* The tree is the one that libpg_query packs. */
+static void
+same_tree(const char *sql)
+{
+	PgQueryProtobufParseResult r = pg_query_parse_protobuf(sql);
+	struct err e = ERR_INIT;
+	struct parse p;
+	long position;
+	uint8_t *packed;
+	size_t n;
+
+	if (parse_text(sql, strlen(sql), &p, &position, &e) == 0) {
+		must(r.error == NULL);
+		n = pg_query__parse_result__get_packed_size(p.tree);
+		packed = mem_array(n + 1, 1);
+		pg_query__parse_result__pack(p.tree, packed);
+		must(n == r.parse_tree.len &&
+		     memcmp(packed, r.parse_tree.data, n) == 0);
+		free(packed);
+		parse_release(&p);
+	} else {
+		must(r.error != NULL || e.code == ERR_LIMIT);
+	}
+	pg_query_free_protobuf_parse_result(r);
+}
+
 static void
 ask(const char *sql, const struct rewrite_edit *edit)
 {
@@ -187,6 +213,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		&place) == SCREEN_FINE) {
 		bare = mem_strdup(text);
 		blank(text, bare);
+		same_tree(bare);
 		ask(bare, NULL);
 		if (parts[1] != NULL)
 			edit = (struct rewrite_edit){ parts[1], parts[2],
