@@ -137,6 +137,21 @@ sequence(const char *p, size_t n, uint32_t *cp)
 	return len;
 }
 
+/* How much of it is ASCII, eight bytes at a time: most of most texts is. */
+static size_t
+ascii(const char *p, size_t n)
+{
+	size_t done = 0;
+	uint64_t v;
+
+	for (; n - done >= sizeof(v); done += sizeof(v)) {
+		memcpy(&v, p + done, sizeof(v));
+		if (v & 0x8080808080808080U)
+			break;
+	}
+	return done;
+}
+
 bool
 text_is_utf8(const char *p, size_t n)
 {
@@ -144,7 +159,8 @@ text_is_utf8(const char *p, size_t n)
 	size_t len;
 
 	for (; n > 0; p += len, n -= len)
-		if ((len = sequence(p, n, &cp)) == 0)
+		if ((len = ascii(p, n)) == 0 &&
+		    (len = sequence(p, n, &cp)) == 0)
 			return false;
 	return true;
 }

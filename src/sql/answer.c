@@ -1,25 +1,12 @@
 /* answer: what crosses between the parser child and its keeper, both ways */
 #include "sql/answer.h"
 
-#include <assert.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "sql/parcel.h"
 #include "sql/parse.h"
-
-static const char *const status_name[] = {
-	[ANSWER_OK] = "ok",
-	[ANSWER_READY] = "ready",
-	[ANSWER_SYNTAX] = "syntax",
-	[ANSWER_COMPLEX] = "complex",
-	[ANSWER_UNPROVED] = "unproved",
-};
-static_assert(sizeof(status_name) / sizeof(status_name[0]) == ANSWER_NSTATUS,
-    "every status has a name");
-
-static const char *const edit_name[] = { "from", "where", "returning" };
 
 #define POSITION_MAX (1 << 30)
 
@@ -49,13 +36,13 @@ frame_end(struct text *out, size_t begin)
 		out->s[begin - i] = (char)(n & 0xff);
 }
 
+/* What the child is asked is ours and fit to be sent; it looks for itself. */
 static void
-add_text(struct text *out, const char *s)
+add_part(struct text *out, const char *s)
 {
+	parcel_add_number(out, s != NULL ? (long long)strlen(s) : -1);
 	if (s != NULL)
-		text_add_json(out, s, strlen(s));
-	else
-		text_add(out, "null");
+		text_add(out, s);
 }
 
 void
@@ -64,45 +51,40 @@ ask_pack(struct text *out, const char *sql, size_t len,
 {
 	size_t begin = frame_begin(out);
 
-	text_add(out, "{\"sql\":");
-	text_add_json(out, sql, len);
-	if (edit == NULL)
-		text_add(out, ",\"edit\":null}");
-	else {
-		text_add(out, ",\"edit\":{\"from\":");
-		add_text(out, edit->from);
-		text_add(out, ",\"where\":");
-		add_text(out, edit->where);
-		text_add(out, ",\"returning\":");
-		add_text(out, edit->returning);
-		text_add(out, "}}");
+	parcel_add_number(out, (long long)len);
+	text_addn(out, sql, len);
+	parcel_add_number(out, edit != NULL);
+	if (edit != NULL) {
+		add_part(out, edit->from);
+		add_part(out, edit->where);
+		add_part(out, edit->returning);
 	}
 	frame_end(out, begin);
+}
+
+static bool
+get_ask(struct parcel *in, struct ask *a)
+{
+	if (!parcel_text(in, false, &a->sql) || !parcel_bool(in, &a->rewrite))
+		return false;
+	for (size_t i = 0; a->rewrite && i < 3; i++)
+		if (!parcel_text(in, true, &a->texts[i]))
+			return false;
+	return in->left == 0;
 }
 
 int
 ask_unpack(const char *p, size_t n, struct ask *a, struct err *e)
 {
-	json_t *j = json_loadb(p, n, JSON_REJECT_DUPLICATES, NULL);
-	const json_t *edit = json_object_get(j, "edit");
-	const char *sql = json_string_value(json_object_get(j, "sql"));
+	struct parcel in = { p, n };
 
 	memset(a, 0, sizeof(*a));
-	if (sql == NULL || (!json_is_object(edit) && !json_is_null(edit))) {
-		json_decref(j);
+	if (!get_ask(&in, a)) {
+		ask_release(a);
 		return err_set(e, ERR_INPUT, "not a question to the parser");
-	}
-	a->sql = mem_strdup(sql);
-	a->rewrite = json_is_object(edit);
-	for (size_t i = 0; a->rewrite && i < 3; i++) {
-		const char *s =
-		    json_string_value(json_object_get(edit, edit_name[i]));
-
-		a->texts[i] = s != NULL ? mem_strdup(s) : NULL;
 	}
 	a->edit =
 	    (struct rewrite_edit){ a->texts[0], a->texts[1], a->texts[2] };
-	json_decref(j);
 	return 0;
 }
 
@@ -159,45 +141,31 @@ answer_make(const struct ask *ask, struct answer *a)
 		    &e);
 }
 
-static json_t *
-rewrite_to_json(const struct rewrite_result *r)
+static bool
+add_rewrite(struct text *out, const struct rewrite_result *r)
 {
-	json_t *v = json_array();
-
-	for (size_t i = 0; i < r->ninserts; i++)
-		json_array_append_new(v,
-		    json_pack("[I, I]", (json_int_t)r->inserts[i].at,
-			(json_int_t)r->inserts[i].len));
-	return json_pack("{s:s, s:o}", "sql", r->sql, "inserts", v);
-}
-
-static json_t *
-answer_to_json(const struct answer *a)
-{
-	json_t *facts = a->has_facts ? facts_to_json(&a->facts) : json_null();
-	json_t *rewritten =
-	    a->has_rewrite ? rewrite_to_json(&a->rewrite) : json_null();
-	json_t *j;
-
-	if (facts == NULL || rewritten == NULL) {
-		json_decref(facts);
-		json_decref(rewritten);
-		return NULL;
+	if (!parcel_add_text(out, r->sql))
+		return false;
+	parcel_add_number(out, (long long)r->ninserts);
+	for (size_t i = 0; i < r->ninserts; i++) {
+		parcel_add_number(out, r->inserts[i].at);
+		parcel_add_number(out, r->inserts[i].len);
 	}
-	j = json_object();
-	json_object_set_new(j, "status", json_string(status_name[a->status]));
-	json_object_set_new(j, "text", json_string(a->text));
-	json_object_set_new(j, "position", json_integer(a->position));
-	json_object_set_new(j, "facts", facts);
-	json_object_set_new(j, "rewrite", rewritten);
-	return j;
+	return true;
 }
 
-static int
-dump(const char *p, size_t n, void *out)
+static bool
+add_answer(struct text *out, const struct answer *a)
 {
-	text_addn(out, p, n);
-	return 0;
+	parcel_add_number(out, a->status);
+	if (!parcel_add_text(out, a->text))
+		return false;
+	parcel_add_number(out, a->position);
+	parcel_add_number(out, a->has_facts);
+	if (a->has_facts && !facts_pack(out, &a->facts))
+		return false;
+	parcel_add_number(out, a->has_rewrite);
+	return !a->has_rewrite || add_rewrite(out, &a->rewrite);
 }
 
 void
@@ -208,85 +176,80 @@ answer_pack(struct text *out, const struct answer *a)
 		.text = "a name in the statement is not valid UTF-8",
 	};
 	size_t begin = frame_begin(out);
-	json_t *j = answer_to_json(a);
+	struct text whole = { 0 };
 
-	if (j == NULL || json_object_size(j) != 5) {
-		json_decref(j);
-		j = answer_to_json(&unreadable);
+	if (!add_answer(&whole, a)) {
+		text_reset(&whole);
+		(void)add_answer(&whole, &unreadable);
 	}
-	json_dump_callback(j, dump, out, JSON_COMPACT);
-	json_decref(j);
+	text_addn(out, whole.s, whole.len);
+	text_release(&whole);
 	frame_end(out, begin);
 }
 
 static bool
-get_rewrite(const json_t *j, struct rewrite_result *r)
+get_rewrite(struct parcel *in, struct rewrite_result *r)
 {
-	const char *sql = json_string_value(json_object_get(j, "sql"));
-	const json_t *v = json_object_get(j, "inserts");
-	json_int_t last = 0;
+	long long n, at, len, last = 0;
 
-	if (sql == NULL || !json_is_array(v) ||
-	    json_array_size(v) > REWRITE_INSERTS_MAX)
+	if (!parcel_text(in, false, &r->sql) ||
+	    !parcel_number(in, 0, REWRITE_INSERTS_MAX, &n))
 		return false;
-	for (; r->ninserts < json_array_size(v); r->ninserts++) {
-		const json_t *pair = json_array_get(v, r->ninserts);
-		json_int_t at = json_integer_value(json_array_get(pair, 0));
-		json_int_t len = json_integer_value(json_array_get(pair, 1));
-
-		if (json_array_size(pair) != 2 || at < last || len < 0 ||
-		    at > POSITION_MAX || len > POSITION_MAX)
+	for (; r->ninserts < (size_t)n; r->ninserts++) {
+		if (!parcel_number(in, last, POSITION_MAX, &at) ||
+		    !parcel_number(in, 0, POSITION_MAX, &len))
 			return false;
 		last = at;
 		r->inserts[r->ninserts].at = (long)at;
 		r->inserts[r->ninserts].len = (long)len;
 	}
-	r->sql = mem_strdup(sql);
 	return true;
 }
 
+/* What is malformed beside the facts, which say so themselves. */
 static int
-get_parts(const json_t *j, struct answer *a, struct err *e)
+malformed(struct err *e, const char *what)
 {
-	const json_t *facts = json_object_get(j, "facts");
-	const json_t *rewritten = json_object_get(j, "rewrite");
-
-	if (!json_is_null(facts)) {
-		if (facts_from_json(facts, &a->facts, e) == -1)
-			return -1;
-		a->has_facts = true;
-	}
-	if (!json_is_null(rewritten)) {
-		if (!get_rewrite(rewritten, &a->rewrite))
-			return err_set(e, ERR_INPUT,
-			    "the parser's rewrite is malformed");
-		a->has_rewrite = true;
-	}
-	return 0;
+	return err_set(e, ERR_INPUT, "the parser's %s is malformed", what);
 }
 
 static int
-get_answer(const json_t *j, struct answer *a, struct err *e)
+get_head(struct parcel *in, struct answer *a, struct err *e)
 {
-	const char *status = json_string_value(json_object_get(j, "status"));
-	const char *text = json_string_value(json_object_get(j, "text"));
-	const json_t *position = json_object_get(j, "position");
-	json_int_t at = json_integer_value(position);
-	int s = 0;
+	long long status, position;
+	char *text = NULL;
+	int rc = 0;
 
-	while (status != NULL && s < ANSWER_NSTATUS &&
-	       strcmp(status, status_name[s]) != 0)
-		s++;
-	if (json_object_size(j) != 5 || status == NULL || s == ANSWER_NSTATUS ||
-	    text == NULL || !json_is_integer(position) || at < 0 ||
-	    at > POSITION_MAX)
-		return err_set(e, ERR_INPUT,
-		    "the parser's answer is malformed");
-	if (text_copy(a->text, sizeof(a->text), text, e) == -1 ||
-	    get_parts(j, a, e) == -1)
+	if (!parcel_number(in, 0, ANSWER_NSTATUS - 1, &status) ||
+	    !parcel_text(in, false, &text) ||
+	    text_copy(a->text, sizeof(a->text), text, e) == -1 ||
+	    !parcel_number(in, 0, POSITION_MAX, &position))
+		rc = malformed(e, "answer");
+	free(text);
+	if (rc == 0) {
+		a->status = (enum answer_status)status;
+		a->position = (long)position;
+	}
+	return rc;
+}
+
+static int
+get_answer(struct parcel *in, struct answer *a, struct err *e)
+{
+	bool facts;
+
+	if (get_head(in, a, e) == -1)
 		return -1;
-	a->status = (enum answer_status)s;
-	a->position = (long)at;
+	if (!parcel_bool(in, &facts))
+		return malformed(e, "answer");
+	if (facts && facts_unpack(in, &a->facts, e) == -1)
+		return -1;
+	a->has_facts = facts;
+	if (!parcel_bool(in, &a->has_rewrite) ||
+	    (a->has_rewrite && !get_rewrite(in, &a->rewrite)))
+		return malformed(e, "rewrite");
+	if (in->left != 0)
+		return malformed(e, "answer");
 	if ((a->status == ANSWER_OK) != (a->has_facts || a->has_rewrite))
 		return err_set(e, ERR_INPUT,
 		    "the parser's answer contradicts itself");
@@ -296,12 +259,11 @@ get_answer(const json_t *j, struct answer *a, struct err *e)
 int
 answer_unpack(const char *p, size_t n, struct answer *a, struct err *e)
 {
-	json_t *j = json_loadb(p, n, JSON_REJECT_DUPLICATES, NULL);
+	struct parcel in = { p, n };
 	int rc;
 
 	memset(a, 0, sizeof(*a));
-	rc = get_answer(j, a, e);
-	json_decref(j);
+	rc = get_answer(&in, a, e);
 	if (rc == -1)
 		answer_release(a);
 	return rc;

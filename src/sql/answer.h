@@ -11,13 +11,15 @@
 #include "sql/rewrite.h"
 
 /*
- * A frame is its length, 4 bytes big-endian, and that many bytes of JSON:
+ * A frame is its length, 4 bytes big-endian, and that many bytes of a parcel:
  *
- *   to the child     {"sql": .., "edit": null}                         an ask
- *                    {"sql": .., "edit": {"from", "where", "returning"}}
- *   from the child   {"status", "text", "position", "facts", "rewrite"}
+ *   to the child     sql, whether it is to be rewritten, and if so the three
+ *                    parts of the edit, each a text or none
+ *   from the child   status, text, position, whether there are facts, the
+ *                    facts, whether there is a rewriting, its text, the number
+ *                    of inserts, and of each where it is and how long
  *
- * A child's first frame is an answer of status "ready".
+ * A child's first frame is an answer of status ready.
  */
 #define FRAME_HEADER 4
 #define ASK_BYTES_MAX ((size_t)16 << 20)
@@ -55,7 +57,7 @@ size_t frame_length(const unsigned char header[FRAME_HEADER], size_t max);
 /* Appends a whole frame.  edit NULL asks for facts. */
 void ask_pack(struct text *out, const char *sql, size_t len,
     const struct rewrite_edit *edit);
-/* From a frame's JSON; *a is the caller's to release. */
+/* From a frame's bytes; *a is the caller's to release. */
 int ask_unpack(const char *p, size_t n, struct ask *a,
     struct err *e) MUST_CHECK;
 void ask_release(struct ask *a);

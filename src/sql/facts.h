@@ -2,7 +2,6 @@
 #ifndef AIRLOCK_SQL_FACTS_H
 #define AIRLOCK_SQL_FACTS_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -132,10 +131,12 @@ void facts_forget(struct facts_names *v);
 /* Copies what the name lends. */
 void facts_add_name(struct facts_names *v, const struct facts_name *n);
 
-/* The form in which facts cross from the child: gives a new object, NULL where
- * a name is not UTF-8 (no fact may get lost on the way);
- * facts_from_json checks every member (the child is not trusted blindly). */
-json_t *facts_to_json(const struct facts *f);
-int facts_from_json(const json_t *j, struct facts *f, struct err *e) MUST_CHECK;
+/* The form in which facts cross from the child.  facts_pack() appends it; false
+ * where a name is not UTF-8 (no fact may get lost on the way).  facts_unpack()
+ * checks every member (the child is not trusted blindly); *f is set on success
+ * alone, and is the caller's to release. */
+struct parcel;
+bool facts_pack(struct text *out, const struct facts *f);
+int facts_unpack(struct parcel *in, struct facts *f, struct err *e) MUST_CHECK;
 
 #endif

@@ -27,10 +27,24 @@ struct reader {
 	bool literal, bracketed; /* what the last token was; what the gap has */
 };
 
+/* clang-format off */
+static const bool operators[256] = {
+	['~'] = true, ['!'] = true, ['@'] = true, ['#'] = true, ['^'] = true,
+	['&'] = true, ['|'] = true, ['`'] = true, ['?'] = true, ['+'] = true,
+	['-'] = true, ['*'] = true, ['/'] = true, ['%'] = true, ['<'] = true,
+	['>'] = true, ['='] = true,
+};
+/* A vertical tab is white space to PostgreSQL from 16 on alone. */
+static const bool whites[256] = {
+	[' '] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true,
+	['\f'] = true,
+};
+/* clang-format on */
+
 static bool
 is_operator(char c)
 {
-	return c != '\0' && strchr("~!@#^&|`?+-*/%<>=", c) != NULL;
+	return operators[(unsigned char)c];
 }
 
 static bool
@@ -54,11 +68,10 @@ next_is(const struct reader *r, const char *s)
 	return (size_t)(r->end - r->at) >= n && memcmp(r->at, s, n) == 0;
 }
 
-/* A vertical tab is white space to PostgreSQL from 16 on alone. */
 static bool
 is_white(char c)
 {
-	return c != '\0' && strchr(" \t\n\r\f", c) != NULL;
+	return whites[(unsigned char)c];
 }
 
 /* From the last token to `at`: white space stays, comments become spaces. */

@@ -495,6 +495,8 @@ json_function(struct walk *w, const ProtobufCMessage *m)
 {
 	const char *node = m->descriptor->short_name, *function = NULL, *op;
 
+	if (*node != 'J' && *node != 'M') /* all that the table begins with */
+		return 0;
 	for (size_t i = 0; i < sizeof(json_nodes) / sizeof(json_nodes[0]); i++)
 		if (strcmp(json_nodes[i].node, node) == 0)
 			function = json_nodes[i].function;

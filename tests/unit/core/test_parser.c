@@ -446,9 +446,8 @@ says_when_there_is_no_parser(void **state UNUSED)
 
 /* More in the same write, so that it comes with the frame. */
 #define READY_AND(more)                                                        \
-	"printf '\\0\\0\\0\\105"                                               \
-	"{\"status\":\"ready\",\"text\":\"\",\"position\":0,"                  \
-	"\"facts\":null,\"rewrite\":null}" more "' >&3; "
+	"printf '\\0\\0\\0\\012"                                               \
+	"1 0 0 0 0 " more "' >&3; "
 #define READY READY_AND("")
 
 /* Programs that are not the parser that they should be. */

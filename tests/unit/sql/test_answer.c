@@ -150,47 +150,47 @@ lengths_are_bounded(void **state UNUSED)
 		    cases[i].length);
 }
 
-#define ANSWER(status, text, position, facts, rewrite)                         \
-	"{\"status\":" status ",\"text\":" text ",\"position\":" position      \
-	",\"facts\":" facts ",\"rewrite\":" rewrite "}"
-#define REWRITTEN(inserts) "{\"sql\":\"x\",\"inserts\":" inserts "}"
-
+/* status, text, position, facts, rewriting */
 static void
 malformed_answers_are_refused(void **state UNUSED)
 {
 	static const char *const cases[] = {
 		"",
 		"{}",
-		"[]",
-		"null",
-		"{\"status\":\"ok\"}",
-		"\xff",
-		ANSWER("\"ok\"", "\"\"", "0", "null", "null"),
-		ANSWER("\"no\"", "\"\"", "0", "null", "null"),
-		ANSWER("1", "\"\"", "0", "null", "null"),
-		ANSWER("\"syntax\"", "null", "0", "null", "null"),
-		ANSWER("\"syntax\"", "\"\\u0000\"", "0", "null", "null"),
-		ANSWER("\"syntax\"", "\"\"", "-1", "null", "null"),
-		ANSWER("\"syntax\"", "\"\"", "9999999999", "null", "null"),
-		ANSWER("\"syntax\"", "\"\"", "0.5", "null", "null"),
-		ANSWER("\"syntax\"", "\"\"", "0", "{}", "null"),
-		ANSWER("\"syntax\"", "\"\"", "0", "null", REWRITTEN("[]")),
-		ANSWER("\"ok\"", "\"\"", "0", "null", "{}"),
-		ANSWER("\"ok\"", "\"\"", "0", "null", REWRITTEN("1")),
-		ANSWER("\"ok\"", "\"\"", "0", "null", REWRITTEN("[1]")),
-		ANSWER("\"ok\"", "\"\"", "0", "null", REWRITTEN("[[1]]")),
-		ANSWER("\"ok\"", "\"\"", "0", "null", REWRITTEN("[[-1,1]]")),
-		ANSWER("\"ok\"", "\"\"", "0", "null", REWRITTEN("[[1,-1]]")),
-		ANSWER("\"ok\"", "\"\"", "0", "null",
-		    REWRITTEN("[[2,1],[1,1]]")),
-		ANSWER("\"ok\"", "\"\"", "0", "null",
-		    REWRITTEN("[[1,1],[1,1],[1,1],[1,1],[1,1],[1,1],[1,1]]")),
-		ANSWER("\"ok\",\"status\":\"ok\"", "\"\"", "0", "null",
-		    REWRITTEN("[]")),
-		ANSWER("\"ok\"", "\"\"", "0", "null", REWRITTEN("[]")) "x",
+		" ",
+		"0 ",
+		"0 0 0 0 0 ",
+		"5 0 0 0 0 ",
+		"-1 0 0 0 0 ",
+		"01 0 0 0 0 ",
+		"1 00 0 0 0 ",
+		"1 -0 0 0 0 ",
+		"1  0 0 0 0 ",
+		"2 -1 0 0 0 ",
+		"2 1 0 0 0 ",
+		"2 9 0 0 0 ",
+		"2 1 \xff\x30 0 0 ",
+		"2 0 -1 0 0 ",
+		"2 0 9999999999 0 0 ",
+		"2 0 0.5 0 0 ",
+		"2 0 0 2 0 ",
+		"2 0 0 1 0 ",
+		"2 0 0 0 2 ",
+		"2 0 0 0 1 1 x0 ",
+		"2 0 0 0 0 x",
+		"2 0 0 0 0",
+		"0 0 0 0 1 ",
+		"0 0 0 0 1 -1 0 ",
+		"0 0 0 0 1 1 x",
+		"0 0 0 0 1 1 x1 ",
+		"0 0 0 0 1 1 x1 1 ",
+		"0 0 0 0 1 1 x1 -1 1 ",
+		"0 0 0 0 1 1 x1 1 -1 ",
+		"0 0 0 0 1 1 x2 2 1 1 1 ",
+		"0 0 0 0 1 1 x7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ",
+		"0 0 0 0 1 1 x1 1 2 x",
 	};
-	const char *fine =
-	    ANSWER("\"ok\"", "\"\"", "0", "null", REWRITTEN("[[1,2]]"));
+	const char *fine = "0 0 0 0 1 1 x1 1 2 ";
 	struct err e = ERR_INIT;
 	struct text t = { 0 };
 	struct answer a;
@@ -198,29 +198,41 @@ malformed_answers_are_refused(void **state UNUSED)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (answer_unpack(cases[i], strlen(cases[i]), &a, &e) == 0)
 			fail_msg("%s", cases[i]);
+	assert_int_equal(answer_unpack("2 1 \0000 0 0 ", 13, &a, &e), -1);
 	assert_int_equal(answer_unpack(fine, strlen(fine), &a, &e), 0);
 	answer_release(&a);
-	/* A text that would not fit. */
-	text_add(&t, "{\"status\":\"syntax\",\"text\":\"");
-	for (int i = 0; i < 512; i++)
-		text_addc(&t, 'x');
-	text_add(&t, "\",\"position\":0,\"facts\":null,\"rewrite\":null}");
-	assert_int_equal(answer_unpack(t.s, t.len, &a, &e), -1);
+	/* A text that would not fit, and one that does. */
+	for (size_t n = 512; n >= 511; n--) {
+		text_reset(&t);
+		text_addf(&t, "2 %zu ", n);
+		for (size_t i = 0; i < n; i++)
+			text_addc(&t, 'x');
+		text_add(&t, "0 0 0 ");
+		assert_int_equal(answer_unpack(t.s, t.len, &a, &e),
+		    n == 512 ? -1 : 0);
+		answer_release(&a);
+	}
 	text_release(&t);
 }
 
 static void
 malformed_questions_are_refused(void **state UNUSED)
 {
-	static const char *const cases[] = { "", "{}", "[]",
-		"{\"sql\":1,\"edit\":null}", "{\"sql\":\"x\"}",
-		"{\"sql\":\"x\",\"edit\":1}" };
+	static const char *const cases[] = { "", "{}", "-1 0 ", "1 x", "1 x2 ",
+		"1 x0 x", "2 x0 ", "1 x1 ", "1 x1 -1 -1 ", "1 x1 -1 -1 -1 x",
+		"1 x1 -1 -1 -2 ", "1 x1 -1 -1 1 ", "1 \xff\x30 " };
+	static const char *const fine[] = { "1 x0 ", "0 0 ", "1 x1 -1 1 y0 " };
 	struct err e = ERR_INIT;
 	struct ask a;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (ask_unpack(cases[i], strlen(cases[i]), &a, &e) == 0)
 			fail_msg("%s", cases[i]);
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
+		assert_int_equal(ask_unpack(fine[i], strlen(fine[i]), &a, &e),
+		    0);
+		ask_release(&a);
+	}
 }
 
 int

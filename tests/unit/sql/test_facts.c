@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "sql/classify.h"
+#include "sql/parcel.h"
 #include "sql/parse.h"
 #include "sql/tree.h"
 
@@ -600,67 +601,121 @@ syntax_errors_have_a_place(void **state UNUSED)
 	free(sql);
 }
 
+static struct text
+packed(const struct facts *f)
+{
+	struct text t = { 0 };
+
+	assert_true(facts_pack(&t, f));
+	return t;
+}
+
+static bool
+is_taken(const char *p, size_t n, struct facts *f)
+{
+	struct parcel in = { p, n };
+	struct err e = ERR_INIT;
+
+	if (facts_unpack(&in, f, &e) == -1)
+		return false;
+	if (in.left == 0)
+		return true;
+	facts_release(f);
+	return false;
+}
+
 static void
-same_after_json(void **state UNUSED)
+same_after_crossing(void **state UNUSED)
 {
 	for (size_t i = 0; i < sizeof(touches) / sizeof(touches[0]); i++) {
 		struct facts f = read_facts(touches[i].sql), g, h;
-		json_t *j = facts_to_json(&f), *k;
-		struct err e = ERR_INIT;
+		struct text t = packed(&f), u;
 
-		if (facts_from_json(j, &g, &e) == -1)
-			fail_msg("%s: %s", touches[i].sql, e.text);
+		if (!is_taken(t.s, t.len, &g))
+			fail_msg("%s", touches[i].sql);
 		facts_copy(&h, &g);
 		facts_release(&g);
-		k = facts_to_json(&h);
-		assert_true(json_equal(j, k));
-		json_decref(j);
-		json_decref(k);
+		u = packed(&h);
+		assert_string_equal(t.s, u.s);
+		text_release(&t);
+		text_release(&u);
 		facts_release(&f);
 		facts_release(&h);
 	}
 }
 
-/* Each member in turn is left out, and given a value of the wrong kind. */
+/* Each number in turn, counts and lengths too, is given other values: it is
+ * refused, or is what is told again. */
 static void
-json_is_checked(void **state UNUSED)
+change_numbers(const struct text *whole)
+{
+	static const char *const others[] = { "-2", "-1", "0", "1", "2",
+		"100001", "99999999999", "9999999999999999999", "", "x",
+		"1.5" };
+	const char *end = whole->s + whole->len;
+	struct facts g;
+	size_t taken = 0;
+
+	for (const char *at = whole->s; at < end; at++) {
+		size_t n = strspn(at, "-0123456789");
+
+		if (n == 0 || at[n] != ' ')
+			continue;
+		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]);
+		     i++) {
+			struct text t = { 0 }, u;
+
+			text_addn(&t, whole->s, (size_t)(at - whole->s));
+			text_add(&t, others[i]);
+			text_add(&t, at + n);
+			if (is_taken(t.s, t.len, &g)) {
+				u = packed(&g);
+				assert_string_equal(t.s, u.s);
+				text_release(&u);
+				facts_release(&g);
+				taken++;
+			}
+			text_release(&t);
+		}
+		at += n;
+	}
+	assert_true(taken > 0);
+}
+
+static void
+what_crosses_is_checked(void **state UNUSED)
 {
 	struct facts f = read_facts("WITH a AS (SELECT f() FROM t) UPDATE u "
 				    "SET a = 1 WHERE b = $1"),
 		     g;
-	json_t *whole = facts_to_json(&f), *v;
-	struct err e = ERR_INIT;
-	const char *key;
+	struct text t = packed(&f);
 
-	json_object_foreach (whole, key, v) {
-		json_t *j = json_deep_copy(whole);
-
-		json_object_del(j, key);
-		assert_int_equal(facts_from_json(j, &g, &e), -1);
-		json_object_set_new(j, key, json_real(0.5));
-		assert_int_equal(facts_from_json(j, &g, &e), -1);
-		json_object_set_new(j, key,
-		    json_pack("[[s, s, i]]", "a", "b", 1));
-		assert_int_equal(facts_from_json(j, &g, &e), -1);
-		json_object_set_new(j, key, json_integer(-2));
-		assert_int_equal(facts_from_json(j, &g, &e), -1);
-		json_decref(j);
-	}
-	json_array_append_new(json_array_get(json_object_get(whole, "reads"),
-				  0),
-	    json_null());
-	assert_int_equal(facts_from_json(whole, &g, &e), -1);
-	json_array_remove(json_array_get(json_object_get(whole, "reads"), 0),
-	    6);
-	assert_int_equal(facts_from_json(whole, &g, &e), 0);
+	for (size_t n = 0; n < t.len; n++)
+		assert_false(is_taken(t.s, n, &g));
+	assert_true(is_taken(t.s, t.len, &g));
 	facts_release(&g);
-	json_object_set_new(whole, "more", json_null());
-	assert_int_equal(facts_from_json(whole, &g, &e), -1);
-	assert_int_equal(facts_from_json(NULL, &g, &e), -1);
-	json_decref(whole);
-	/* A name that JSON cannot carry must not get lost. */
+	text_addc(&t, ' ');
+	assert_false(is_taken(t.s, t.len, &g));
+	t.s[--t.len] = '\0';
+	change_numbers(&t);
+	/* Texts: not UTF-8, and with an end in them. */
+	for (int i = 0; i < 2; i++) {
+		char *tag = strstr(t.s, "UPDATE");
+
+		assert_non_null(tag);
+		tag[0] = i == 0 ? '\xff' : '\0';
+		assert_false(is_taken(t.s, t.len, &g));
+		tag[0] = 'U';
+	}
+	/* A kind of name that there is not. */
+	f.functions.v[0].op = 'z';
+	text_reset(&t);
+	assert_true(facts_pack(&t, &f));
+	assert_false(is_taken(t.s, t.len, &g));
+	/* A name that is not UTF-8 must not get lost. */
 	f.functions.v[0].name[0] = '\xff';
-	assert_null(facts_to_json(&f));
+	assert_false(facts_pack(&t, &f));
+	text_release(&t);
 	facts_release(&f);
 }
 
@@ -678,8 +733,8 @@ main(void)
 		cmocka_unit_test(depth_is_limited),
 		cmocka_unit_test(names_are_limited),
 		cmocka_unit_test(syntax_errors_have_a_place),
-		cmocka_unit_test(same_after_json),
-		cmocka_unit_test(json_is_checked),
+		cmocka_unit_test(same_after_crossing),
+		cmocka_unit_test(what_crosses_is_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
