@@ -194,15 +194,44 @@ envelope_tools(const struct revision *r, json_t *tools_new)
 }
 
 json_t *
-envelope_call(const struct revision *r, bool is_error, const char *text,
-    const json_t *structured)
+envelope_failure(const struct revision *r, const char *text)
 {
-	json_t *result = made(json_pack("{s:[{s:s, s:o}]}", "content", "type",
-	    "text", "text", rpc_string(text, strlen(text))));
+	return sealed(r,
+	    made(json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text",
+		"text", rpc_string(text, strlen(text)), "isError", 1)));
+}
 
-	if (is_error)
-		set(result, "isError", json_true());
-	else if (structured != NULL && r->structured)
-		set(result, "structuredContent", json_deep_copy(structured));
-	return sealed(r, result);
+/* What `sealed` adds, as the end of an object that is not empty. */
+static const char *
+seal(const struct revision *r)
+{
+	static char *end;
+	json_t *j;
+
+	if (r->era != ERA_MODERN)
+		return "}";
+	if (end == NULL) {
+		j = sealed(r, json_object());
+		end = json_dumps(j, JSON_COMPACT);
+		json_decref(j);
+		if (end == NULL)
+			fatalx("cannot make a JSON value");
+		end[0] = ',';
+	}
+	return end;
+}
+
+void
+envelope_success(struct text *out, const struct revision *r, const char *object)
+{
+	size_t n = strlen(object);
+
+	text_add(out, "{\"content\":[{\"type\":\"text\",\"text\":");
+	text_add_json(out, object, n);
+	text_add(out, "}]");
+	if (r->structured) {
+		text_add(out, ",\"structuredContent\":");
+		text_addn(out, object, n);
+	}
+	text_add(out, seal(r));
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/text.h"
 #include "wire/rpc.h"
 
 enum era { ERA_LEGACY = 1, ERA_MODERN = 2, ERA_BOTH = 3 };
@@ -41,12 +42,15 @@ void envelope_client(char out[ENVELOPE_CLIENT_SIZE], const json_t *info);
 /* The clientInfo of a modern request, or NULL. */
 const json_t *envelope_client_info(const struct rpc_message *m);
 
-/* Each gives a result. */
+/* Results.  Each gives one. */
 json_t *envelope_hello(const struct revision *r, const char *instructions);
 json_t *envelope_discovery(const char *instructions);
 json_t *envelope_tools(const struct revision *r, json_t *tools_new);
-/* structured: NULL on errors, which carry text only. */
-json_t *envelope_call(const struct revision *r, bool is_error, const char *text,
-    const json_t *structured);
+/* Of a call that was refused or failed. */
+json_t *envelope_failure(const struct revision *r, const char *text);
+/* Of one that was not, appended as it is sent: `object` is compact JSON, told
+ * as text and, where the revision has that, as structured content. */
+void envelope_success(struct text *out, const struct revision *r,
+    const char *object);
 
 #endif

@@ -48,7 +48,7 @@ struct conn {
 
 /* The answers of one array go back in one array, when all are there. */
 struct batch {
-	json_t *answers;
+	struct text answers;
 	int open; /* requests without an answer, and one while it is read */
 };
 
@@ -70,14 +70,26 @@ struct request {
 typedef json_t *method(struct conn *c, const struct request *r);
 
 static void
-send_answer(struct conn *c, struct batch *b, json_t *answer_new)
+send_text(struct conn *c, struct batch *b, const char *answer, size_t len)
 {
-	if (b != NULL) {
-		json_array_append_new(b->answers, answer_new);
+	if (b == NULL) {
+		lines_send(c->lines, answer, len);
 		return;
 	}
-	lines_send_json(c->lines, answer_new);
+	text_addc(&b->answers, b->answers.len == 0 ? '[' : ',');
+	text_addn(&b->answers, answer, len);
+}
+
+static void
+send_answer(struct conn *c, struct batch *b, json_t *answer_new)
+{
+	char *s = json_dumps(answer_new, JSON_COMPACT);
+
 	json_decref(answer_new);
+	if (s == NULL)
+		fatalx("cannot write a JSON value");
+	send_text(c, b, s, strlen(s));
+	free(s);
 }
 
 static void
@@ -85,9 +97,11 @@ leave_batch(struct conn *c, struct batch *b)
 {
 	if (b == NULL || --b->open > 0)
 		return;
-	if (json_array_size(b->answers) > 0)
-		lines_send_json(c->lines, b->answers);
-	json_decref(b->answers);
+	if (b->answers.len > 0) {
+		text_addc(&b->answers, ']');
+		lines_send(c->lines, b->answers.s, b->answers.len);
+	}
+	text_release(&b->answers);
 	free(b);
 }
 
@@ -105,10 +119,19 @@ static void
 on_answer(void *arg, const struct tool_answer *a)
 {
 	struct call *call = arg;
+	struct text line = { 0 };
 
-	send_answer(call->conn, call->batch,
-	    rpc_result(call->id, envelope_call(call->revision, a->is_error,
-				     a->text, a->structured)));
+	if (a->is_error) {
+		send_answer(call->conn, call->batch,
+		    rpc_result(call->id,
+			envelope_failure(call->revision, a->text)));
+	} else {
+		rpc_add_answer(&line, call->id);
+		envelope_success(&line, call->revision, a->text);
+		text_addc(&line, '}');
+		send_text(call->conn, call->batch, line.s, line.len);
+		text_release(&line);
+	}
 	end_call(call);
 }
 
@@ -120,7 +143,7 @@ refusal(const struct revision *r, const json_t *id, enum reason why,
 
 	snprintf(text, sizeof(text), "REFUSED %s: %s (%zu at most). %s",
 	    reasons[why].code, reasons[why].meaning, most, reasons[why].advice);
-	return rpc_result(id, envelope_call(r, true, text, NULL));
+	return rpc_result(id, envelope_failure(r, text));
 }
 
 static json_t *
@@ -328,7 +351,6 @@ take_batch(struct conn *c, const struct rpc_message *m, struct batch *outer)
 		return;
 	}
 	b = mem_new(sizeof(*b));
-	b->answers = json_array();
 	b->open = 1;
 	for (size_t i = 0; i < n; i++) {
 		struct rpc_message part;

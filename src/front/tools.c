@@ -337,9 +337,7 @@ answered(void *arg, const struct outcome *o)
 	struct tool_call *c = arg;
 	tool_done *done = c->done;
 	void *done_arg = c->arg;
-	struct tool_answer a = { .is_error = !o->ok,
-		.text = o->text,
-		.structured = o->ok ? o->json : NULL };
+	struct tool_answer a = { .is_error = !o->ok, .text = o->text };
 	char *dump = NULL;
 
 	tool_call_free(c);
@@ -347,7 +345,6 @@ answered(void *arg, const struct outcome *o)
 		dump = json_dumps(o->json, JSON_COMPACT);
 		if (dump == NULL) {
 			a.is_error = true;
-			a.structured = NULL;
 			a.text = "REFUSED UNAVAILABLE: the answer could not be "
 				 "written as JSON";
 		} else {
@@ -362,7 +359,7 @@ static void
 refused(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 {
 	struct tool_call *c = arg;
-	struct tool_answer a = { true, c->error, NULL };
+	struct tool_answer a = { true, c->error };
 
 	c->done(c->arg, &a);
 	tool_call_free(c);

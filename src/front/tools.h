@@ -10,8 +10,7 @@
 struct tool_call;
 struct tool_answer {
 	bool is_error;
-	const char *text;         /* lent; the compact JSON, or the error */
-	const json_t *structured; /* lent; NULL on errors */
+	const char *text; /* lent; a compact JSON object, or the error */
 };
 typedef void tool_done(void *arg, const struct tool_answer *a);
 

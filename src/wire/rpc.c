@@ -263,6 +263,17 @@ rpc_result(const json_t *id, json_t *result_new)
 	return j;
 }
 
+void
+rpc_add_answer(struct text *out, const json_t *id)
+{
+	char *s = json_dumps(id, JSON_COMPACT | JSON_ENCODE_ANY);
+
+	if (s == NULL)
+		fatalx("out of memory");
+	text_addf(out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":", s);
+	free(s);
+}
+
 json_t *
 rpc_string(const char *s, size_t n)
 {

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/text.h"
+
 enum rpc_code {
 	RPC_PARSE = -32700,
 	RPC_INVALID = -32600,
@@ -50,6 +52,8 @@ void rpc_release(struct rpc_message *m);
 json_t *rpc_error(const json_t *id, enum rpc_code code, const char *text,
     json_t *data_new);
 json_t *rpc_result(const json_t *id, json_t *result_new);
+/* Appends an answer up to its result, which is to follow, and a brace. */
+void rpc_add_answer(struct text *out, const json_t *id);
 /* A string; what is not UTF-8 in it becomes U+FFFD. */
 json_t *rpc_string(const char *s, size_t n);
 /* The member's text, or NULL where it is absent, no string or holds NUL. */

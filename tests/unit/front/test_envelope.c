@@ -185,6 +185,16 @@ is(json_t *j, const char *expected)
 	json_decref(j);
 }
 
+static void
+success(const struct revision *r, const char *expected)
+{
+	struct text t = { 0 };
+
+	envelope_success(&t, r, "{\"a\":1}");
+	assert_string_equal(text_str(&t), expected);
+	text_release(&t);
+}
+
 #define SERVER(title)                                                          \
 	"{\"name\":\"airlock\"," title "\"version\":\"" AIRLOCK_VERSION "\"}"
 #define TITLE "\"title\":\"Airlock for PostgreSQL\","
@@ -195,7 +205,6 @@ results_are_wrapped_as_the_revision_wants(void **state UNUSED)
 {
 	const struct revision *first = &revisions[0], *v618 = &revisions[2],
 			      *modern = &revisions[4];
-	json_t *s = json_pack("{s:i}", "a", 1);
 
 	is(envelope_hello(first, "i"),
 	    "{\"protocolVersion\":\"2024-11-05\","
@@ -215,25 +224,21 @@ results_are_wrapped_as_the_revision_wants(void **state UNUSED)
 	    "{\"tools\":[],"
 	    "\"ttlMs\":300000,\"cacheScope\":\"private\","
 	    "\"resultType\":\"complete\"," META "}");
-	is(envelope_call(first, false, "{\"a\":1}", s),
+	success(first,
 	    "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}");
-	is(envelope_call(v618, false, "{\"a\":1}", s),
+	success(v618,
 	    "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}],"
 	    "\"structuredContent\":{\"a\":1}}");
-	is(envelope_call(v618, false, "x", NULL),
-	    "{\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}");
-	is(envelope_call(modern, false, "{\"a\":1}", s),
+	success(modern,
 	    "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}],"
 	    "\"structuredContent\":{\"a\":1},\"resultType\":\"complete\"," META
 	    "}");
-	/* an error is text only, even where there is more */
-	is(envelope_call(v618, true, "no\xff", s),
+	is(envelope_failure(v618, "no\xff"),
 	    "{\"content\":[{\"type\":\"text\",\"text\":\"no\xef\xbf\xbd\"}],"
 	    "\"isError\":true}");
-	is(envelope_call(modern, true, "no", s),
+	is(envelope_failure(modern, "no"),
 	    "{\"content\":[{\"type\":\"text\",\"text\":\"no\"}],"
 	    "\"isError\":true,\"resultType\":\"complete\"," META "}");
-	json_decref(s);
 }
 
 static void
