@@ -143,7 +143,8 @@ give_back(struct query *q, struct link *l)
 	if (q->change != NULL)
 		return;
 	q->link = NULL;
-	pool_put_unwound(q->login->pool, l);
+	pool_put_unwound(q->login->pool, l,
+	    q->reach == NULL || (q->reach->own_code && q->definitions == SAME));
 }
 
 /* The link is dead, and with it the change that was read. */

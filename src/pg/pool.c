@@ -13,7 +13,8 @@
 
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 10000
-#define IDLE_MAX 4 /* links kept for the next who asks */
+#define IDLE_MAX 4    /* links kept for the next who asks */
+#define UNSEEN_MAX 32 /* transactions of own code before the next look */
 
 enum member_state {
 	MEMBER_CONNECTING, /* no session yet */
@@ -29,7 +30,9 @@ struct member {
 	enum member_state state;
 	bool control, stopped;
 	bool given_back;                 /* cleaning has not begun */
-	bool unwinds;                    /* it is session_unwind */
+	bool unwinds;                    /* it is session_unwind, */
+	bool looks;                      /* and that looks */
+	int unseen;                      /* times that it did not */
 	size_t looked;                   /* see session_clean */
 	char setting[POOL_SETTING_SIZE]; /* see pool_set */
 	pool_lost *lost;
@@ -70,9 +73,7 @@ static void ask_next(void *arg);
 static void
 soon(struct pool *p)
 {
-	static const struct timeval now = { 0, 0 };
-
-	evtimer_add(p->serve, &now);
+	event_active(p->serve, EV_TIMEOUT, 0);
 }
 
 /* --- members ---------------------------------------------------------- */
@@ -304,7 +305,8 @@ cleaned(void *arg, struct link *l, struct batch *b)
 {
 	struct member *m = arg;
 
-	if (batch_is_lost(b) || session_is_as_begun(l, b, m->looked)) {
+	if (batch_is_lost(b) || !m->looks ||
+	    session_is_as_begun(l, b, m->looked)) {
 		renewed(arg, l, b);
 		return;
 	}
@@ -323,7 +325,7 @@ begin_cleaning(struct pool *p)
 			continue;
 		m->given_back = false;
 		link_run(m->link,
-		    m->unwinds ? session_unwind(&m->looked)
+		    m->unwinds ? session_unwind(m->looks ? &m->looked : NULL)
 			       : session_clean(m->link, &m->looked),
 		    cleaned, m);
 	}
@@ -384,7 +386,7 @@ pool_transfer(struct pool *p, struct link *l, pool_lost *lost, void *arg)
 }
 
 static void
-take_back(struct pool *p, struct member *m, bool unwinds)
+take_back(struct pool *p, struct member *m, bool unwinds, bool own_code)
 {
 	if (m->stopped || !link_is_idle(m->link) ||
 	    !session_can_clean(m->link)) {
@@ -395,6 +397,9 @@ take_back(struct pool *p, struct member *m, bool unwinds)
 	m->lost = NULL;
 	m->given_back = true;
 	m->unwinds = unwinds;
+	m->looks = !own_code || ++m->unseen > UNSEEN_MAX;
+	if (m->looks)
+		m->unseen = 0;
 	if (!unwinds)
 		m->setting[0] = '\0';
 	soon(p);
@@ -403,13 +408,13 @@ take_back(struct pool *p, struct member *m, bool unwinds)
 void
 pool_put(struct pool *p, struct link *l)
 {
-	take_back(p, member_of(p, l), false);
+	take_back(p, member_of(p, l), false, false);
 }
 
 void
-pool_put_unwound(struct pool *p, struct link *l)
+pool_put_unwound(struct pool *p, struct link *l, bool own_code)
 {
-	take_back(p, member_of(p, l), true);
+	take_back(p, member_of(p, l), true, own_code);
 }
 
 bool

@@ -62,8 +62,9 @@ void pool_transfer(struct pool *p, struct link *l, pool_lost *lost, void *arg);
 /* Gives a link back, idle; it is cleaned. */
 void pool_put(struct pool *p, struct link *l);
 /* The same after one transaction that is to be rolled back (session_unwind);
- * what the link is set to stays. */
-void pool_put_unwound(struct pool *p, struct link *l);
+ * what the link is set to stays.  Where it ran none but PostgreSQL's own code,
+ * the session is looked at only now and then. */
+void pool_put_unwound(struct pool *p, struct link *l, bool own_code);
 #define POOL_SETTING_SIZE 96
 /* Remembers what a lent link's session is to be set to beyond what it began
  * with, until it is cleaned; true where it has to be set. */

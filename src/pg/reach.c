@@ -11,6 +11,7 @@
 #include "pg/reach_sql.h"
 
 #define ENTRIES_MAX 512
+#define FIRST_NORMAL_OID 16384
 
 #define NOT_SAME "22P02" /* the stamp is no number */
 
@@ -181,6 +182,21 @@ copy(const struct batch *b, int col)
 	return v != NULL ? mem_strdup(v) : NULL;
 }
 
+/* Of an array of oids; what initdb makes is below FirstNormalObjectId. */
+static bool
+all_built_in(const char *oids)
+{
+	bool all = oids != NULL && oids[0] == '{';
+
+	while (all && *oids != '\0') {
+		oids += strcspn(oids, "0123456789");
+		if (*oids != '\0')
+			all = strtoul(oids, (char **)(uintptr_t)&oids, 10) <
+			      FIRST_NORMAL_OID;
+	}
+	return all;
+}
+
 static void
 read_answer(struct entry *n, const struct batch *b)
 {
@@ -193,6 +209,7 @@ read_answer(struct entry *n, const struct batch *b)
 	n->r.temporary = copy(b, 4);
 	n->classes = copy(b, 5);
 	n->procs = copy(b, 6);
+	n->r.own_code = all_built_in(n->procs);
 	n->types = copy(b, 7);
 	n->stamp = copy(b, 8);
 	n->seen = copy(b, 9);

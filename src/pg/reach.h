@@ -29,6 +29,7 @@ struct reach {
 	char *name;     /* "f" */
 	char *through;  /* "view public.v"; NULL: the statement itself */
 	bool outside;
+	bool own_code;   /* calls nothing but what comes with PostgreSQL */
 	char *temporary; /* a name that a temporary table has taken, or NULL */
 };
 

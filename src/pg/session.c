@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/text.h"
 #include "pg/catalog.h"
 #include "pg/reach.h"
@@ -393,21 +394,31 @@ session_can_clean(const struct link *l)
 	return link_server_version(l) >= 150000;
 }
 
-/* All that a session has prepared, as one text. */
+/* What is prepared, as the server adds it up; a text of anybody else's that
+ * cannot be had in UTF-8 is an error, and that is not the same either. */
+#define PREPARED                                                               \
+	"pg_catalog.sha256(pg_catalog.convert_to("                             \
+	"pg_catalog.string_agg(p.statement, '' ORDER BY p.name), 'UTF8'))"     \
+	" = $1::pg_catalog.bytea"
+
+/* The same of all that session_begin prepares, as a bytea's text. */
 static const char *
 prepared(void)
 {
-	static struct text all;
-	struct text t[NPREPARED] = { 0 };
+	static char sum[2 + DIGEST_HEX_SIZE];
+	struct text all = { 0 }, t[NPREPARED] = { 0 };
 
-	if (all.len > 0)
-		return text_str(&all);
+	if (sum[0] != '\0')
+		return sum;
 	add_texts(t);
 	for (size_t i = 0; i < NPREPARED; i++) {
 		text_add(&all, text_str(&t[i]));
 		text_release(&t[i]);
 	}
-	return text_str(&all);
+	memcpy(sum, "\\x", 2);
+	digest_hex(sum + 2, text_str(&all), all.len);
+	text_release(&all);
+	return sum;
 }
 
 /* What a ROLLBACK leaves of what a statement did to its session: advisory
@@ -417,8 +428,7 @@ static size_t
 look_over(struct batch *b)
 {
 	static const char sql[] =
-	    "SELECT pg_catalog.string_agg(p.statement, '' ORDER BY p.name) = $1,"
-	    " pg_catalog.pg_advisory_unlock_all() "
+	    "SELECT " PREPARED ", pg_catalog.pg_advisory_unlock_all() "
 	    "FROM pg_catalog.pg_prepared_statement() AS p";
 	const char *values[] = { prepared() };
 	size_t i = batch_add(b, sql, 1, values);
@@ -432,11 +442,9 @@ look_over(struct batch *b)
 size_t
 session_vouch(struct batch *b)
 {
-	static const char sql[] =
-	    "SELECT pg_catalog.string_agg(p.statement, '' ORDER BY p.name) = $1"
-	    " AND NOT " SESSION_HOLDS
-	    " FROM pg_catalog.pg_prepared_statement() AS p "
-	    "WHERE p.name ~ '^airlock_'";
+	static const char sql[] = "SELECT " PREPARED " AND NOT " SESSION_HOLDS
+				  " FROM pg_catalog.pg_prepared_statement() "
+				  "AS p WHERE p.name ~ '^airlock_'";
 	const char *values[] = { prepared() };
 
 	return batch_add(b, sql, 1, values);
@@ -456,7 +464,8 @@ session_unwind(size_t *looked)
 	struct batch *b = batch_new();
 
 	batch_add(b, "ROLLBACK", 0, NULL); /* does not fail */
-	*looked = look_over(b);
+	if (looked != NULL)
+		*looked = look_over(b);
 	return b;
 }
 

@@ -44,7 +44,7 @@ int session_began(const struct link *l, const struct batch *b,
 struct batch *session_clean(const struct link *l, size_t *looked);
 struct batch *session_renew(const struct link *l);
 /* The batch that ends a transaction by ROLLBACK, which takes back all that is
- * transactional, and looks at the rest. */
+ * transactional, and looks at the rest; looked NULL: does not. */
 struct batch *session_unwind(size_t *looked);
 /* Of a look: nothing of it remained, and what is prepared is what session_begin
  * prepared. */
