@@ -254,7 +254,6 @@ struct call *
 query_run(struct gate *g, struct agent *a, const struct read_request *r,
     outcome_done *done, void *arg)
 {
-	static const struct timeval now = { 0, 0 };
 	const struct limits *l = &g->o->limits;
 	struct query *q = mem_new(sizeof(*q));
 	struct err e = ERR_INIT;
@@ -274,6 +273,6 @@ query_run(struct gate *g, struct agent *a, const struct read_request *r,
 		reply_reason(&q->reply, REASON_PARAMETERS, "%s", e.text);
 	else if (r->change_id != NULL)
 		find_change(q, r->change_id);
-	evtimer_add(q->begin, &now);
+	event_active(q->begin, EV_TIMEOUT, 0);
 	return &q->call;
 }

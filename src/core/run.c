@@ -536,7 +536,6 @@ struct call *
 change_propose(struct gate *g, struct agent *a, const struct proposal *p,
     outcome_done *done, void *arg)
 {
-	static const struct timeval now = { 0, 0 };
 	struct run *r = mem_new(sizeof(*r));
 	struct err e = ERR_INIT;
 
@@ -554,6 +553,6 @@ change_propose(struct gate *g, struct agent *a, const struct proposal *p,
 		reply_reason(&r->reply, REASON_PARAMETERS, "%s", e.text);
 	else if (p->change_id != NULL)
 		find_change(r, p->change_id);
-	evtimer_add(r->tick, &now);
+	event_active(r->tick, EV_TIMEOUT, 0);
 	return &r->call;
 }

@@ -383,6 +383,8 @@ turn(struct bridge *b)
 		read_daemon(b);
 	if (fds[0].revents != 0)
 		read_client(b);
+	if (b->sock != -1 && queued(&b->up) > 0)
+		write_daemon(b); /* there is room nearly always */
 	return true;
 }
 
