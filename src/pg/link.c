@@ -4,41 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "pg/resolve.h"
-
-enum link_state {
-	LINK_RESOLVING,
-	LINK_CONNECTING,
-	LINK_IDLE,
-	LINK_BUSY,
-	LINK_DEAD, /* down is told, or about to be */
-};
-
-struct link {
-	struct event_base *base;
-	enum link_state state;
-	char *conninfo, *options, *application_name;
-	int connect_timeout_ms;
-	size_t row_bytes_max, row_bytes; /* read since the last whole message */
-	struct resolve *resolve;
-	PGconn *conn;
-	struct event *io;    /* the socket */
-	struct event *timer; /* connect deadline; then "tell down now" */
-	short io_what;
-	struct batch *batch;
-	size_t at; /* the step whose answer is awaited */
-	link_done *done;
-	void *done_arg;
-	struct link_events events;
-	void *arg;
-	bool telling, freed; /* freed by a callback that is told a loss */
-	struct err why;
-	char warning[256];
-};
+#include "pg/link_inner.h"
 
 static void begin(evutil_socket_t fd, short what, void *arg);
 static void on_socket(evutil_socket_t fd, short what, void *arg);
@@ -48,8 +17,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg);
 
 /* Down is told from the timer, so that no caller is freed under its own feet.
  */
-static void
-die(struct link *l, enum err_code code, const char *why)
+void
+link_die(struct link *l, enum err_code code, const char *why)
 {
 	static const struct timeval now = { 0, 0 };
 
@@ -108,7 +77,7 @@ link_free(struct link *l)
 void
 link_fail(struct link *l, const char *why)
 {
-	die(l, ERR_DATABASE, why);
+	link_die(l, ERR_DATABASE, why);
 }
 
 /* --- connecting ------------------------------------------------------ */
@@ -128,8 +97,8 @@ notice(void *arg, const PGresult *r)
 	}
 }
 
-static void
-watch(struct link *l, short what)
+void
+link_watch(struct link *l, short what)
 {
 	int fd = PQsocket(l->conn);
 
@@ -148,11 +117,11 @@ connected(struct link *l)
 	event_del(l->timer);
 	if (PQsetnonblocking(l->conn, 1) != 0 ||
 	    PQenterPipelineMode(l->conn) != 1) {
-		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		link_die(l, ERR_DATABASE, PQerrorMessage(l->conn));
 		return;
 	}
 	l->state = LINK_IDLE;
-	watch(l, EV_READ);
+	link_watch(l, EV_READ);
 	l->events.up(l->arg, l);
 }
 
@@ -167,14 +136,14 @@ poll_connect(struct link *l)
 		return;
 	}
 	if (s == PGRES_POLLING_FAILED) {
-		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		link_die(l, ERR_DATABASE, PQerrorMessage(l->conn));
 		return;
 	}
 	if (l->io != NULL) {
 		event_free(l->io);
 		l->io = NULL;
 	}
-	watch(l, s == PGRES_POLLING_READING ? EV_READ : EV_WRITE);
+	link_watch(l, s == PGRES_POLLING_READING ? EV_READ : EV_WRITE);
 }
 
 /* What is set here stands after what the user wrote, and wins. */
@@ -225,12 +194,12 @@ start(struct link *l, const PQconninfoOption *user,
 	if (l->conn == NULL)
 		fatalx("out of memory");
 	if (PQstatus(l->conn) == CONNECTION_BAD) {
-		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		link_die(l, ERR_DATABASE, PQerrorMessage(l->conn));
 		return;
 	}
 	PQsetNoticeReceiver(l->conn, notice, l);
 	l->state = LINK_CONNECTING;
-	watch(l, EV_WRITE);
+	link_watch(l, EV_WRITE);
 }
 
 static void
@@ -241,12 +210,12 @@ resolved(void *arg, const struct resolve_hosts *hosts, const struct err *e)
 
 	l->resolve = NULL;
 	if (hosts == NULL) {
-		die(l, e->code, e->text);
+		link_die(l, e->code, e->text);
 		return;
 	}
 	user = PQconninfoParse(l->conninfo, NULL);
 	if (user == NULL) {
-		die(l, ERR_INPUT, "the connection string does not parse");
+		link_die(l, ERR_INPUT, "the connection string does not parse");
 		return;
 	}
 	start(l, user, hosts);
@@ -272,7 +241,7 @@ begin(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		(l->connect_timeout_ms % 1000) * 1000 };
 
 	if (user == NULL) {
-		die(l, ERR_INPUT, "the connection string does not parse");
+		link_die(l, ERR_INPUT, "the connection string does not parse");
 		return;
 	}
 	event_assign(l->timer, l->base, -1, 0, on_timer, l);
@@ -300,7 +269,7 @@ on_timer(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 		tell_down(l);
 		return;
 	}
-	die(l, ERR_DATABASE,
+	link_die(l, ERR_DATABASE,
 	    "the server did not answer the connection in time");
 }
 
@@ -324,183 +293,6 @@ link_new(struct event_base *base, const struct link_options *o,
 	return l;
 }
 
-/* --- running batches -------------------------------------------------- */
-
-/* Asks for rows one by one where the step that is now due wants them; libpq
- * takes that only after the answer before it was read to its end. */
-static void
-arm(struct link *l)
-{
-	if (l->at < l->batch->n && l->batch->v[l->at].row != NULL)
-		PQsetSingleRowMode(l->conn);
-}
-
-static bool
-send_step(struct link *l, const struct batch_step *s)
-{
-	const char *const *values = (const char *const *)s->values;
-
-	if (s->text == NULL)
-		return PQpipelineSync(l->conn) == 1;
-	if (s->prepared)
-		return PQsendQueryPrepared(l->conn, s->text, s->n, values, NULL,
-			   NULL, 0) == 1;
-	return PQsendQueryParams(l->conn, s->text, s->n, NULL, values, NULL,
-		   NULL, 0) == 1;
-}
-
-static void
-flush(struct link *l)
-{
-	int rc = PQflush(l->conn);
-
-	if (rc == -1)
-		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
-	else
-		watch(l, rc == 1 ? EV_READ | EV_WRITE : EV_READ);
-}
-
-void
-link_run(struct link *l, struct batch *b, link_done *done, void *arg)
-{
-	if (b->n == 0 || b->v[b->n - 1].text != NULL)
-		batch_sync(b);
-	l->batch = b;
-	l->at = 0;
-	l->done = done;
-	l->done_arg = arg;
-	l->row_bytes = 0;
-	l->warning[0] = '\0';
-	if (l->state == LINK_DEAD)
-		return; /* the timer is on its way and tells the batch too */
-	l->state = LINK_BUSY;
-	for (size_t i = 0; i < b->n; i++)
-		if (!send_step(l, &b->v[i])) {
-			die(l, ERR_DATABASE, PQerrorMessage(l->conn));
-			return;
-		}
-	arm(l);
-	flush(l);
-}
-
-static void
-keep(struct batch_step *s, PGresult *r, enum batch_state state)
-{
-	PQclear(s->result);
-	s->result = r;
-	s->state = state;
-}
-
-/* A segment is answered. */
-static void
-take_sync(struct link *l, const struct batch_step *s)
-{
-	l->at++;
-	arm(l);
-	if (s->told != NULL)
-		s->told(s->arg, l->batch);
-}
-
-/* One result of the step that is due; false where the link had to end. */
-static bool
-take(struct link *l, PGresult *r)
-{
-	struct batch_step *s = &l->batch->v[l->at];
-
-	l->row_bytes = 0;
-	switch (PQresultStatus(r)) {
-	case PGRES_SINGLE_TUPLE:
-		s->row(s->arg, r);
-		PQclear(r);
-		return true;
-	case PGRES_TUPLES_OK:
-	case PGRES_COMMAND_OK:
-	case PGRES_EMPTY_QUERY:
-		keep(s, r, BATCH_OK);
-		return true;
-	case PGRES_PIPELINE_ABORTED:
-		keep(s, r, BATCH_SKIPPED);
-		return true;
-	case PGRES_PIPELINE_SYNC:
-		PQclear(r);
-		take_sync(l, s);
-		return true;
-	case PGRES_FATAL_ERROR:
-		keep(s, r, BATCH_FAILED);
-		return true;
-	default: /* COPY: no statement of ours, and refused to agents */
-		PQclear(r);
-		die(l, ERR_DATABASE, "the server began a COPY");
-		return false;
-	}
-}
-
-static void
-finish(struct link *l)
-{
-	struct batch *b = l->batch;
-
-	l->batch = NULL;
-	l->state = LINK_IDLE;
-	l->done(l->done_arg, l, b);
-	batch_free(b);
-}
-
-/* Reads what has come; true when the whole batch is answered. */
-static bool
-drain(struct link *l)
-{
-	while (l->state != LINK_DEAD && l->at < l->batch->n &&
-	       !PQisBusy(l->conn)) {
-		struct batch_step *s = &l->batch->v[l->at];
-		PGresult *r = PQgetResult(l->conn);
-
-		if (r != NULL) {
-			if (s->text == NULL &&
-			    PQresultStatus(r) != PGRES_PIPELINE_SYNC) {
-				PQclear(r);
-				continue;
-			}
-			if (!take(l, r))
-				return false;
-		} else if (s->text != NULL && s->state != BATCH_WAITING) {
-			l->at++; /* NULL: that statement's answer is whole */
-			arm(l);
-		} else {
-			break;
-		}
-	}
-	return l->state != LINK_DEAD && l->at == l->batch->n;
-}
-
-static void
-on_readable(struct link *l)
-{
-	int waiting = 0;
-
-	if (ioctl(PQsocket(l->conn), FIONREAD, &waiting) == 0)
-		l->row_bytes += (size_t)waiting;
-	if (PQconsumeInput(l->conn) != 1) {
-		/* A FATAL that came before the end says more than the end. */
-		if (l->batch != NULL)
-			(void)drain(l);
-		die(l, ERR_DATABASE, PQerrorMessage(l->conn));
-		return;
-	}
-	if (l->batch == NULL) {
-		if (PQstatus(l->conn) != CONNECTION_OK)
-			die(l, ERR_DATABASE, PQerrorMessage(l->conn));
-		return;
-	}
-	if (drain(l)) {
-		finish(l);
-		return;
-	}
-	if (l->state == LINK_BUSY && l->row_bytes > l->row_bytes_max)
-		die(l, ERR_LIMIT,
-		    "a row or message is larger than row_bytes_max");
-}
-
 static void
 on_socket(evutil_socket_t fd UNUSED, short what, void *arg)
 {
@@ -511,9 +303,9 @@ on_socket(evutil_socket_t fd UNUSED, short what, void *arg)
 		return;
 	}
 	if (what & EV_WRITE)
-		flush(l);
+		link_flush(l);
 	if ((what & EV_READ) && l->state != LINK_DEAD)
-		on_readable(l);
+		link_readable(l);
 }
 
 /* --- asking ----------------------------------------------------------- */

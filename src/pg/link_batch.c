@@ -1,0 +1,179 @@
+/* link_batch: runs a batch over a link, and takes the answers as they come */
+#include <sys/ioctl.h>
+
+#include "pg/link_inner.h"
+
+/* Asks for rows one by one where the step that is now due wants them; libpq
+ * takes that only after the answer before it was read to its end. */
+static void
+arm(struct link *l)
+{
+	if (l->at < l->batch->n && l->batch->v[l->at].row != NULL)
+		PQsetSingleRowMode(l->conn);
+}
+
+static bool
+send_step(struct link *l, const struct batch_step *s)
+{
+	const char *const *values = (const char *const *)s->values;
+
+	if (s->text == NULL)
+		return PQpipelineSync(l->conn) == 1;
+	if (s->prepared)
+		return PQsendQueryPrepared(l->conn, s->text, s->n, values, NULL,
+			   NULL, 0) == 1;
+	return PQsendQueryParams(l->conn, s->text, s->n, NULL, values, NULL,
+		   NULL, 0) == 1;
+}
+
+void
+link_flush(struct link *l)
+{
+	int rc = PQflush(l->conn);
+
+	if (rc == -1)
+		link_die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+	else
+		link_watch(l, rc == 1 ? EV_READ | EV_WRITE : EV_READ);
+}
+
+void
+link_run(struct link *l, struct batch *b, link_done *done, void *arg)
+{
+	if (b->n == 0 || b->v[b->n - 1].text != NULL)
+		batch_sync(b);
+	l->batch = b;
+	l->at = 0;
+	l->done = done;
+	l->done_arg = arg;
+	l->row_bytes = 0;
+	l->warning[0] = '\0';
+	if (l->state == LINK_DEAD)
+		return; /* the timer is on its way and tells the batch too */
+	l->state = LINK_BUSY;
+	for (size_t i = 0; i < b->n; i++)
+		if (!send_step(l, &b->v[i])) {
+			link_die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+			return;
+		}
+	arm(l);
+	link_flush(l);
+}
+
+static void
+keep(struct batch_step *s, PGresult *r, enum batch_state state)
+{
+	PQclear(s->result);
+	s->result = r;
+	s->state = state;
+}
+
+/* A segment is answered. */
+static void
+take_sync(struct link *l, const struct batch_step *s)
+{
+	l->at++;
+	arm(l);
+	if (s->told != NULL)
+		s->told(s->arg, l->batch);
+}
+
+/* One result of the step that is due; false where the link had to end. */
+static bool
+take(struct link *l, PGresult *r)
+{
+	struct batch_step *s = &l->batch->v[l->at];
+
+	l->row_bytes = 0;
+	switch (PQresultStatus(r)) {
+	case PGRES_SINGLE_TUPLE:
+		s->row(s->arg, r);
+		PQclear(r);
+		return true;
+	case PGRES_TUPLES_OK:
+	case PGRES_COMMAND_OK:
+	case PGRES_EMPTY_QUERY:
+		keep(s, r, BATCH_OK);
+		return true;
+	case PGRES_PIPELINE_ABORTED:
+		keep(s, r, BATCH_SKIPPED);
+		return true;
+	case PGRES_PIPELINE_SYNC:
+		PQclear(r);
+		take_sync(l, s);
+		return true;
+	case PGRES_FATAL_ERROR:
+		keep(s, r, BATCH_FAILED);
+		return true;
+	default: /* COPY: no statement of ours, and refused to agents */
+		PQclear(r);
+		link_die(l, ERR_DATABASE, "the server began a COPY");
+		return false;
+	}
+}
+
+static void
+finish(struct link *l)
+{
+	struct batch *b = l->batch;
+
+	l->batch = NULL;
+	l->state = LINK_IDLE;
+	l->done(l->done_arg, l, b);
+	batch_free(b);
+}
+
+/* Reads what has come; true when the whole batch is answered. */
+static bool
+drain(struct link *l)
+{
+	while (l->state != LINK_DEAD && l->at < l->batch->n &&
+	       !PQisBusy(l->conn)) {
+		struct batch_step *s = &l->batch->v[l->at];
+		PGresult *r = PQgetResult(l->conn);
+
+		if (r != NULL) {
+			if (s->text == NULL &&
+			    PQresultStatus(r) != PGRES_PIPELINE_SYNC) {
+				PQclear(r);
+				continue;
+			}
+			if (!take(l, r))
+				return false;
+		} else if (s->text != NULL && s->state != BATCH_WAITING) {
+			l->at++; /* NULL: that statement's answer is whole */
+			arm(l);
+		} else {
+			break;
+		}
+	}
+	return l->state != LINK_DEAD && l->at == l->batch->n;
+}
+
+void
+link_readable(struct link *l)
+{
+	int waiting = 0;
+
+	if (ioctl(PQsocket(l->conn), FIONREAD, &waiting) == 0)
+		l->row_bytes += (size_t)waiting;
+	if (PQconsumeInput(l->conn) != 1) {
+		/* A FATAL that came before the end says more than the end. */
+		if (l->batch != NULL)
+			(void)drain(l);
+		link_die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		return;
+	}
+	if (l->batch == NULL) {
+		if (PQstatus(l->conn) != CONNECTION_OK)
+			link_die(l, ERR_DATABASE, PQerrorMessage(l->conn));
+		return;
+	}
+	if (drain(l)) {
+		finish(l);
+		return;
+	}
+	if (l->state == LINK_BUSY && l->row_bytes > l->row_bytes_max)
+		link_die(l, ERR_LIMIT,
+		    "a row or message is larger than row_bytes_max");
+}
