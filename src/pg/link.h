@@ -31,7 +31,8 @@ struct link_options {
 	const char *options; /* "-c name=value ..." of ours, after the user's */
 	const char *application_name;
 	int connect_timeout_ms;
-	size_t row_bytes_max; /* a row above it loses the link: ERR_LIMIT */
+	size_t row_bytes_max; /* a row whose values are more than that loses the
+	                         link: ERR_LIMIT */
 };
 
 /* Options are copied.  Never NULL: what is wrong with them is told by down. */

@@ -3,6 +3,11 @@
 
 #include "pg/link_inner.h"
 
+/* What a reading leaves in the socket is counted again by the next, once or
+ * twice before libpq has room for the whole message; and the description of a
+ * row may come in the same breath. */
+#define SLACK ((size_t)16 << 20)
+
 /* Asks for rows one by one where the step that is now due wants them; libpq
  * takes that only after the answer before it was read to its end. */
 static void
@@ -78,6 +83,30 @@ take_sync(struct link *l, const struct batch_step *s)
 		s->told(s->arg, l->batch);
 }
 
+static size_t
+row_size(const PGresult *r)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < PQnfields(r); i++)
+		n += (size_t)PQgetlength(r, 0, i);
+	return n;
+}
+
+/* One row of a step that takes them one by one. */
+static bool
+take_row(struct link *l, const struct batch_step *s, PGresult *r)
+{
+	bool fits = row_size(r) <= l->row_bytes_max;
+
+	if (fits)
+		s->row(s->arg, r);
+	else
+		link_die(l, ERR_LIMIT, "a row is larger than row_bytes_max");
+	PQclear(r);
+	return fits;
+}
+
 /* One result of the step that is due; false where the link had to end. */
 static bool
 take(struct link *l, PGresult *r)
@@ -87,9 +116,7 @@ take(struct link *l, PGresult *r)
 	l->row_bytes = 0;
 	switch (PQresultStatus(r)) {
 	case PGRES_SINGLE_TUPLE:
-		s->row(s->arg, r);
-		PQclear(r);
-		return true;
+		return take_row(l, s, r);
 	case PGRES_TUPLES_OK:
 	case PGRES_COMMAND_OK:
 	case PGRES_EMPTY_QUERY:
@@ -173,7 +200,8 @@ link_readable(struct link *l)
 		finish(l);
 		return;
 	}
-	if (l->state == LINK_BUSY && l->row_bytes > l->row_bytes_max)
+	/* So that no row far above the limit is held in memory. */
+	if (l->state == LINK_BUSY && l->row_bytes > l->row_bytes_max + SLACK)
 		link_die(l, ERR_LIMIT,
 		    "a row or message is larger than row_bytes_max");
 }

@@ -105,16 +105,22 @@ async function edge(low, high, fits) {
 	return low;
 }
 
-// It is counted as it comes: what libpq reads at once may be more.
+// What is much larger is not even read to its end.
 test('row_bytes_max', async t => {
 	const w = await world(t, { setup, config: '[airlock]\nrow_bytes_max = 1M\n' });
-	const read = n => w.agent.query(`SELECT repeat('x', ${n})`);
-	for (const [n, expected] of [[2 ** 19, 'rows'], [2 ** 20 - 100, 'rows'], [2 ** 25, 'UNAVAILABLE']]) {
-		const answer = await read(n);
-		assert.equal(outcome(answer), expected, answer.text.slice(0, 300));
-		if (expected !== 'rows')
-			assert.match(answer.text, /too large.*ask for parts.*row_bytes_max/);
-	}
+	const at = 2 ** 20;
+	for (const sql of [n => `SELECT repeat('x', ${n})`, n => `SELECT NULL, repeat('x', ${n - 5}), 'x', 1234`])
+		for (const [n, expected] of [[at / 2, 'rows'], [at - 1, 'rows'], [at, 'rows'], [at + 1, 'UNAVAILABLE'], [2 ** 26, 'UNAVAILABLE']]) {
+			const answer = await w.agent.query(sql(n));
+			assert.equal(outcome(answer), expected, `${n}: ${answer.text.slice(0, 300)}`);
+			if (expected !== 'rows')
+				assert.match(answer.text, /too large.*ask for parts.*row_bytes_max/);
+		}
+	const many = await w.agent.query(`SELECT repeat('x', ${at}) FROM generate_series(1, 20)`);
+	assert.equal(outcome(many), 'rows', 'each is a row of its own');
+	const write = await w.agent.execute(`UPDATE t SET a = repeat('x', ${2 ** 21}) WHERE id = 1`);
+	assert.match(write.text, /row_bytes_max/);
+	assert.equal(await w.sql('SELECT count(*) FROM t WHERE a <> \'x\''), '0');
 	assert.equal(outcome(await w.agent.query('SELECT 1')), 'rows');
 });
 
