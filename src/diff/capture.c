@@ -253,9 +253,10 @@ read_side(const struct capture *c, const PGresult *res, int first,
 	for (size_t i = 0; i < c->relation->ncolumns; i++) {
 		int col = first + 2 + (int)i;
 
-		v[i].p =
-		    PQgetisnull(res, 0, col) ? NULL : PQgetvalue(res, 0, col);
 		v[i].len = (size_t)PQgetlength(res, 0, col);
+		v[i].p = v[i].len == 0 && PQgetisnull(res, 0, col)
+		             ? NULL
+		             : PQgetvalue(res, 0, col);
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "diff/form.h"
 
 const char *const image_op_name[] = {
 	[IMAGE_INSERT] = "insert",
@@ -16,8 +17,9 @@ const char *const image_op_name[] = {
 static_assert(sizeof(image_op_name) / sizeof(image_op_name[0]) == IMAGE_NOPS,
     "every operation has a name");
 
-#define FEW_COLUMNS 64 /* so many are sorted without allocating */
-#define ROW_MEMBERS 6  /* table, op, collateral, key, before, after */
+#define ONES 0x0101010101010101u
+#define HIGHS 0x8080808080808080u
+#define ROW_MEMBERS 6 /* table, op, collateral, key, before, after */
 
 /*
  * What goes into a digest or a text, gathered so that the call behind is made
@@ -55,12 +57,22 @@ drain(struct sink *k)
 }
 
 static void
-put_bytes(struct sink *k, const void *p, size_t n)
+put_far(struct sink *k, const void *p, size_t n)
 {
-	if (n > sizeof(k->b) - k->n)
-		drain(k);
+	drain(k);
 	if (n > sizeof(k->b)) {
 		put_through(k, p, n);
+		return;
+	}
+	memcpy(k->b, p, n);
+	k->n = n;
+}
+
+static inline void
+put_bytes(struct sink *k, const void *p, size_t n)
+{
+	if (n > sizeof(k->b) - k->n) {
+		put_far(k, p, n);
 		return;
 	}
 	if (n > 0)
@@ -85,97 +97,60 @@ put_null(struct sink *k)
 	put_bytes(k, "n", 1);
 }
 
-/* Eight bytes at a time: every value of every row passes here. */
+/* Eight bytes at a time, as every value of every row passes here: the word at
+ * p, or what is left there with blanks behind it. */
+static inline uint64_t
+word_at(const char *p, size_t left)
+{
+	uint64_t w = ONES * ' ';
+
+	if (left >= sizeof(w))
+		memcpy(&w, p, sizeof(w));
+	else
+		for (size_t i = 0; i < left; i++)
+			((char *)&w)[i] = p[i];
+	return w;
+}
+
 static bool
 is_ascii(const char *p, size_t n)
 {
-	uint64_t high = 0, word;
-	size_t i = 0;
+	uint64_t high = 0;
 
-	for (; n - i >= sizeof(word); i += sizeof(word)) {
-		memcpy(&word, p + i, sizeof(word));
-		high |= word;
-	}
-	for (; i < n; i++)
-		high |= (unsigned char)p[i];
-	return (high & 0x8080808080808080u) == 0;
+	for (size_t i = 0; i < n; i += sizeof(high))
+		high |= word_at(p + i, n - i);
+	return (high & HIGHS) == 0;
 }
 
+/* As a reader of the JSON form gets to see it; a database in SQL_ASCII may hold
+ * anything. */
 static void
-put_text(struct sink *k, const char *p, size_t n)
+put_mended(struct sink *k, const char *p, size_t n)
 {
 	struct text mended = { 0 };
 
-	/* As a reader of the JSON form gets to see it; a database in SQL_ASCII
-	 * may hold anything. */
-	if (!is_ascii(p, n) && !text_is_utf8(p, n)) {
-		text_add_utf8(&mended, p, n);
-		p = text_str(&mended);
-		n = mended.len;
-	}
-	put_tagged(k, 's', n);
-	put_bytes(k, p, n);
+	text_add_utf8(&mended, p, n);
+	put_tagged(k, 's', mended.len);
+	put_bytes(k, text_str(&mended), mended.len);
 	text_release(&mended);
 }
 
-static void
-put_value(struct sink *k, const char *name, const struct value *v)
+static inline void
+put_text(struct sink *k, const char *p, size_t n)
 {
-	put_text(k, name, strlen(name));
-	if (v->p != NULL)
-		put_text(k, v->p, v->len);
-	else
-		put_null(k);
-}
-
-static void
-put_head(struct sink *k, const char *table, enum image_op op, bool collateral)
-{
-	put_text(k, table, strlen(table));
-	put_text(k, image_op_name[op], strlen(image_op_name[op]));
-	put_tagged(k, 'u', collateral ? 1 : 0);
-}
-
-/* A column and where it stands in the table. */
-struct place {
-	const char *name;
-	size_t at;
-};
-
-static int
-by_name(const void *a, const void *b)
-{
-	const struct place *p = a, *q = b;
-
-	return strcmp(p->name, q->name);
-}
-
-/* Few columns come here once a row, so they are inserted in place. */
-static void
-sort_places(struct place *order, size_t n)
-{
-	if (n > FEW_COLUMNS) {
-		qsort(order, n, sizeof(*order), by_name);
+	if (!is_ascii(p, n) && !text_is_utf8(p, n)) {
+		put_mended(k, p, n);
 		return;
 	}
-	for (size_t i = 1; i < n; i++) {
-		struct place p = order[i];
-		size_t j = i;
-
-		for (; j > 0 && strcmp(order[j - 1].name, p.name) > 0; j--)
-			order[j] = order[j - 1];
-		order[j] = p;
-	}
+	put_tagged(k, 's', n);
+	put_bytes(k, p, n);
 }
 
-static size_t
-count_key(const struct image *im)
+static void
+put_op(struct sink *k, enum image_op op, bool collateral)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; im->key != NULL && i < im->ncols; i++)
-		n += im->key[i];
-	return n;
+	put_text(k, image_op_name[op], strlen(image_op_name[op]));
+	put_tagged(k, 'u', collateral ? 1 : 0);
 }
 
 /* The values that the key is read from. */
@@ -185,62 +160,69 @@ key_values(const struct image *im)
 	return im->before != NULL ? im->before : im->after;
 }
 
+static inline void
+put_piece(struct sink *k, const struct form *f, struct form_piece p)
+{
+	put_bytes(k, form_bytes(f, p), p.len);
+}
+
 static void
-put_part(struct sink *k, const struct image *im, const struct place *order,
-    const struct value *v)
+put_columns(struct sink *k, const struct form *f, const struct value *v,
+    const bool *only)
+{
+	for (size_t i = 0; i < f->ncols; i++) {
+		size_t at = f->order[i];
+
+		if (only != NULL && !only[at])
+			continue;
+		put_piece(k, f, f->field[at]);
+		if (v[at].p != NULL)
+			put_text(k, v[at].p, v[at].len);
+		else
+			put_null(k);
+	}
+}
+
+static void
+put_part(struct sink *k, const struct form *f, const struct value *v, size_t n,
+    const bool *only)
 {
 	if (v == NULL) {
 		put_null(k);
 		return;
 	}
-	put_tagged(k, 'u', im->ncols);
-	for (size_t i = 0; i < im->ncols; i++)
-		put_value(k, order[i].name, &v[order[i].at]);
-}
-
-static void
-put_key(struct sink *k, const struct image *im, const struct place *order)
-{
-	const struct value *v = key_values(im);
-	size_t n = count_key(im);
-
-	if (v == NULL || n == 0) {
-		put_null(k);
-		return;
-	}
 	put_tagged(k, 'u', n);
-	for (size_t i = 0; i < im->ncols; i++)
-		if (im->key[order[i].at])
-			put_value(k, order[i].name, &v[order[i].at]);
+	put_columns(k, f, v, only);
 }
 
 void
-image_hash(const struct image *im, struct digest *d,
+image_hash(const struct image *im, struct form *f, struct digest *d,
     unsigned char out[DIGEST_SIZE])
 {
-	struct place few[FEW_COLUMNS], *many = NULL, *order = few;
 	struct sink k;
 
+	form_fit(f, im);
 	sink_init(&k, d, NULL);
-	if (im->ncols > FEW_COLUMNS)
-		order = many = mem_array(im->ncols, sizeof(*many));
-	for (size_t i = 0; i < im->ncols; i++) {
-		order[i].name = im->names[i];
-		order[i].at = i;
-	}
-	sort_places(order, im->ncols);
 	digest_reset(d);
-	put_head(&k, im->table, im->op, im->collateral);
-	put_key(&k, im, order);
-	put_part(&k, im, order, im->before);
-	put_part(&k, im, order, im->after);
+	put_piece(&k, f, f->table_field);
+	put_op(&k, im->op, im->collateral);
+	put_part(&k, f, f->nkey != 0 ? key_values(im) : NULL, f->nkey, f->key);
+	put_part(&k, f, im->before, f->ncols, NULL);
+	put_part(&k, f, im->after, f->ncols, NULL);
 	drain(&k);
 	digest_end(d, out);
-	free(many);
 }
 
 static int
-put_object(struct sink *k, json_t *part, struct place *order, const char *what,
+by_name(const void *a, const void *b)
+{
+	const char *const *p = a, *const *q = b;
+
+	return strcmp(*p, *q);
+}
+
+static int
+put_object(struct sink *k, json_t *part, const char **order, const char *what,
     struct err *e)
 {
 	size_t n = 0;
@@ -252,17 +234,19 @@ put_object(struct sink *k, json_t *part, struct place *order, const char *what,
 			return err_set(e, ERR_INPUT,
 			    "a value in '%s' is neither a string nor null",
 			    what);
-		order[n++].name = name;
+		order[n++] = name;
 	}
-	sort_places(order, n);
+	if (n > 1)
+		qsort(order, n, sizeof(*order), by_name);
 	put_tagged(k, 'u', n);
 	for (size_t i = 0; i < n; i++) {
-		struct value cell;
-
-		v = json_object_get(part, order[i].name);
-		cell.p = json_string_value(v);
-		cell.len = json_string_length(v);
-		put_value(k, order[i].name, &cell);
+		v = json_object_get(part, order[i]);
+		put_text(k, order[i], strlen(order[i]));
+		if (json_is_string(v))
+			put_text(k, json_string_value(v),
+			    json_string_length(v));
+		else
+			put_null(k);
 	}
 	return 0;
 }
@@ -271,7 +255,7 @@ static int
 put_member(struct sink *k, const json_t *row, const char *what, struct err *e)
 {
 	json_t *part = json_object_get(row, what);
-	struct place *order;
+	const char **order;
 	int r;
 
 	if (json_is_null(part)) {
@@ -326,7 +310,8 @@ image_hash_json(const json_t *row, struct digest *d,
 	if (find_op(row, &op, e) == -1)
 		return -1;
 	digest_reset(d);
-	put_head(&k, json_string_value(table), op, json_is_true(collateral));
+	put_text(&k, json_string_value(table), json_string_length(table));
+	put_op(&k, op, json_is_true(collateral));
 	if (put_member(&k, row, "key", e) == -1 ||
 	    put_member(&k, row, "before", e) == -1 ||
 	    put_member(&k, row, "after", e) == -1)
@@ -336,14 +321,11 @@ image_hash_json(const json_t *row, struct digest *d,
 	return 0;
 }
 
-static void
+static inline void
 put_word(struct sink *k, const char *s)
 {
 	put_bytes(k, s, strlen(s));
 }
-
-#define ONES 0x0101010101010101u
-#define HIGHS 0x8080808080808080u
 
 /* Has a high bit where a byte of w is 0 (and perhaps above it). */
 static uint64_t
@@ -356,15 +338,15 @@ zeros(uint64_t w)
 static bool
 is_plain(const char *p, size_t n)
 {
-	uint64_t bad = 0, w;
+	uint64_t bad = 0;
 
-	for (size_t i = 0; i < n; i += sizeof(w)) {
-		w = ONES * ' ';
-		memcpy(&w, p + i, n - i < sizeof(w) ? n - i : sizeof(w));
-		bad |= (w & HIGHS) | ((w - ONES * ' ') & ~w & HIGHS) |
-		       zeros(w ^ ONES * '"') | zeros(w ^ ONES * '\\');
+	for (size_t i = 0; i < n; i += sizeof(bad)) {
+		uint64_t w = word_at(p + i, n - i);
+
+		bad |= w | ((w - ONES * ' ') & ~w) | zeros(w ^ ONES * '"') |
+		       zeros(w ^ ONES * '\\');
 	}
-	return bad == 0;
+	return (bad & HIGHS) == 0;
 }
 
 static void
@@ -381,20 +363,24 @@ put_json(struct sink *k, const char *p, size_t n)
 }
 
 static void
-put_json_columns(struct sink *k, const struct image *im, const struct value *v,
-    const bool *only)
+put_json_part(struct sink *k, const char *what, const struct form *f,
+    const struct value *v, const bool *only)
 {
 	bool first = true;
 
+	put_word(k, what);
+	if (v == NULL) {
+		put_word(k, "null");
+		return;
+	}
 	put_bytes(k, "{", 1);
-	for (size_t i = 0; i < im->ncols; i++) {
+	for (size_t i = 0; i < f->ncols; i++) {
 		if (only != NULL && !only[i])
 			continue;
 		if (!first)
 			put_bytes(k, ",", 1);
 		first = false;
-		put_json(k, im->names[i], strlen(im->names[i]));
-		put_bytes(k, ":", 1);
+		put_piece(k, f, f->label[i]);
 		if (v[i].p != NULL)
 			put_json(k, v[i].p, v[i].len);
 		else
@@ -403,33 +389,23 @@ put_json_columns(struct sink *k, const struct image *im, const struct value *v,
 	put_bytes(k, "}", 1);
 }
 
-static void
-put_json_part(struct sink *k, const char *what, const struct image *im,
-    const struct value *v, const bool *only)
-{
-	put_word(k, what);
-	if (v == NULL)
-		put_word(k, "null");
-	else
-		put_json_columns(k, im, v, only);
-}
-
 void
-image_json(const struct image *im, struct text *out)
+image_json(const struct image *im, struct form *f, struct text *out)
 {
 	struct sink k;
 
+	form_fit(f, im);
 	sink_init(&k, NULL, out);
 	put_word(&k, "{\"table\":");
-	put_json(&k, im->table, strlen(im->table));
+	put_piece(&k, f, f->table_json);
 	put_word(&k, ",\"op\":\"");
 	put_word(&k, image_op_name[im->op]);
 	put_word(&k, im->collateral ? "\",\"collateral\":true"
 				    : "\",\"collateral\":false");
-	put_json_part(&k, ",\"key\":", im,
-	    count_key(im) != 0 ? key_values(im) : NULL, im->key);
-	put_json_part(&k, ",\"before\":", im, im->before, NULL);
-	put_json_part(&k, ",\"after\":", im, im->after, NULL);
+	put_json_part(&k, ",\"key\":", f, f->nkey != 0 ? key_values(im) : NULL,
+	    f->key);
+	put_json_part(&k, ",\"before\":", f, im->before, NULL);
+	put_json_part(&k, ",\"after\":", f, im->after, NULL);
 	put_bytes(&k, "}", 1);
 	drain(&k);
 }

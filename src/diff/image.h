@@ -43,17 +43,21 @@ struct image {
 	struct rowid was, is;
 };
 
+/* What is the same for all rows of a table is kept there from one call to the
+ * next; any form does, a zeroed one too. */
+struct form;
+
 /*
  * Appends the row as one line of JSON without a newline:
  * {"table":..,"op":..,"collateral":..,"key":{..}|null,"before":{..}|null,
  *  "after":{..}|null} - values as text or null; key from before, for an insert
  * from after.
  */
-void image_json(const struct image *im, struct text *out);
+void image_json(const struct image *im, struct form *f, struct text *out);
 /* True where before and after are there and every value's text is equal. */
 bool image_is_unchanged(const struct image *im);
 /* The row's part in the digest: SHA-256 of its encoding (docs/digest.md). */
-void image_hash(const struct image *im, struct digest *d,
+void image_hash(const struct image *im, struct form *f, struct digest *d,
     unsigned char out[DIGEST_SIZE]);
 /* The same from the JSON form, for whoever was sent rows. ERR_INPUT. */
 int image_hash_json(const json_t *row, struct digest *d,

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "diff/fold.h"
+#include "diff/form.h"
 #include "diff/rowcursor.h"
 
 #define HASH 12 /* bytes of SHA-256 */
@@ -28,6 +29,7 @@ struct net {
 	struct gone *gone;
 	size_t n, size;
 	struct digest *d;
+	struct form form;
 	struct unpacked row;
 	struct fold fold;
 };
@@ -65,7 +67,7 @@ hash_row(struct net *n, unsigned char hash[HASH])
 		.names = c->names,
 		.after = c->values };
 
-	image_hash(&im, n->d, sum);
+	image_hash(&im, &n->form, n->d, sum);
 	memcpy(hash, sum, HASH);
 }
 
@@ -339,6 +341,7 @@ net_free(struct net *n)
 		return;
 	free(n->gone);
 	digest_free(n->d);
+	form_release(&n->form);
 	unpack_release(&n->row);
 	fold_release(&n->fold);
 	free(n);

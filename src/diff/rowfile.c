@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "diff/form.h"
 #include "diff/rowcursor.h"
 #include "diff/unpack.h"
 
@@ -27,6 +28,7 @@ struct rowfile {
 	struct same *sames;
 	size_t nsames, sames_size;
 	struct digest *d;
+	struct form form; /* of the last row added */
 	struct seal *seal;
 	struct unpacked row; /* the one being copied */
 };
@@ -61,6 +63,7 @@ rowfile_close(struct rowfile *f)
 	free(f->counts);
 	free(f->sames);
 	digest_free(f->d);
+	form_release(&f->form);
 	seal_free(f->seal);
 	unpack_release(&f->row);
 	free(f);
@@ -173,8 +176,8 @@ rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
 	if (f->buf.len >= BUFFER_BYTES && rowfile_flush(f, e) == -1)
 		return -1;
 	before = f->buf.len;
-	image_hash(im, f->d, hash);
-	image_json(im, &f->buf);
+	image_hash(im, &f->form, f->d, hash);
+	image_json(im, &f->form, &f->buf);
 	add_tail(f, im, hash);
 	if (rowfile_bytes(f) > bytes_max) {
 		undo(f, before);

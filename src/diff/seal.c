@@ -1,6 +1,7 @@
 /* seal: the digest that binds a decision to what was shown */
 #include "diff/seal.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -17,6 +18,8 @@
 #define RUN_BYTES ((size_t)SEAL_MEMORY_ROWS * ROW)
 #define MERGE_BYTES ((size_t)1 << 20) /* shared by all runs being merged */
 #define STEP_ROWS 32768
+#define BUCKETS 4096  /* by the first 12 bits */
+#define BUCKET_FEW 24 /* so many are sorted in place */
 
 /*
  * Sorted hashes.  A run in the file is read through a window; the last run is
@@ -89,7 +92,68 @@ seal_free(struct seal *s)
 static int
 by_bytes(const void *a, const void *b)
 {
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	if (x != y)
+		return be64toh(x) < be64toh(y) ? -1 : 1;
 	return memcmp(a, b, ROW);
+}
+
+static void
+insert_in_place(unsigned char *rows, size_t n)
+{
+	unsigned char row[ROW];
+
+	for (size_t i = 1; i < n; i++) {
+		size_t k = i;
+
+		while (
+		    k > 0 && by_bytes(rows + (k - 1) * ROW, rows + i * ROW) > 0)
+			k--;
+		if (k == i)
+			continue;
+		memcpy(row, rows + i * ROW, ROW);
+		memmove(rows + (k + 1) * ROW, rows + k * ROW, (i - k) * ROW);
+		memcpy(rows + k * ROW, row, ROW);
+	}
+}
+
+static size_t
+bucket_of(const unsigned char *row)
+{
+	return (size_t)row[0] << 4 | row[1] >> 4;
+}
+
+/* What begins alike together, then each of those: hashes are spread so evenly
+ * that few are left to compare, unless somebody chose the rows for it. */
+static void
+sort_rows(unsigned char *rows, size_t n)
+{
+	unsigned char *from = mem_array(n, ROW);
+	size_t end[BUCKETS] = { 0 }, at = 0;
+
+	if (n > 0)
+		memcpy(from, rows, n * ROW);
+	for (size_t i = 0; i < n; i++)
+		end[bucket_of(from + i * ROW)]++;
+	for (size_t b = 0; b < BUCKETS; b++) {
+		size_t size = end[b];
+
+		end[b] = at; /* its start, until its rows are there */
+		at += size;
+	}
+	for (size_t i = 0; i < n; i++)
+		memcpy(rows + end[bucket_of(from + i * ROW)]++ * ROW,
+		    from + i * ROW, ROW);
+	free(from);
+	at = 0;
+	for (size_t b = 0; b < BUCKETS; at = end[b++])
+		if (end[b] - at <= BUCKET_FEW)
+			insert_in_place(rows + at * ROW, end[b] - at);
+		else
+			qsort(rows + at * ROW, end[b] - at, ROW, by_bytes);
 }
 
 static const char *
@@ -136,7 +200,7 @@ spill(struct seal *s, struct err *e)
 
 	if (s->fd == -1 && (s->fd = open_unnamed(s->dirfd)) == -1)
 		return err_sys(e, "cannot make a file for row hashes");
-	qsort(s->rows, s->n, ROW, by_bytes);
+	sort_rows(s->rows, s->n);
 	while (done < RUN_BYTES) {
 		ssize_t w = pwrite(s->fd, s->rows + done, RUN_BYTES - done,
 		    (off_t)(at + done));
@@ -213,8 +277,8 @@ sink(struct merge *m, size_t i)
 		struct run *r;
 
 		for (size_t c = child; c < m->n && c < child + 2; c++)
-			if (memcmp(next_row(m->heap[c]),
-				next_row(m->heap[least]), ROW) < 0)
+			if (by_bytes(next_row(m->heap[c]),
+				next_row(m->heap[least])) < 0)
 				least = c;
 		if (least == i)
 			return;
@@ -247,8 +311,7 @@ begin_merge(struct seal *s, const json_t *header, struct err *e)
 	if (header_hash(header, s->d, e) == -1)
 		return -1;
 	digest_u64(s->d, (uint64_t)s->nruns * SEAL_MEMORY_ROWS + s->n);
-	if (s->n > 0)
-		qsort(s->rows, s->n, ROW, by_bytes);
+	sort_rows(s->rows, s->n);
 	s->merge = m = mem_new(sizeof(*m));
 	m->runs = mem_array(s->nruns + 1, sizeof(*m->runs));
 	m->heap = mem_array(s->nruns + 1, sizeof(struct run *));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "diff/form.h"
 #include "diff/image.h"
 
 #define V(s)                                                                   \
@@ -22,6 +23,9 @@
 	}
 
 static const char *const names[] = { "id", "10", "name" };
+/* One for all, so that each row meets what another has left there. */
+static struct form form;
+
 static const bool first_is_key[] = { true, false, false };
 static const bool no_key[] = { false, false, false };
 static const struct value ann[] = { V("1"), V("x"), V("Ann") };
@@ -75,7 +79,7 @@ json_has_the_documented_shape(void **state UNUSED)
 		struct text t = { 0 };
 
 		im.collateral = cases[i].collateral;
-		image_json(&im, &t);
+		image_json(&im, &form, &t);
 		assert_string_equal(text_str(&t), cases[i].json);
 		text_release(&t);
 	}
@@ -86,7 +90,7 @@ hash(const struct image *im, unsigned char out[DIGEST_SIZE])
 {
 	struct digest *d = digest_new();
 
-	image_hash(im, d, out);
+	image_hash(im, &form, d, out);
 	digest_free(d);
 }
 
@@ -112,7 +116,7 @@ assert_agrees(const struct image *im)
 	struct text t = { 0 };
 
 	hash(im, a);
-	image_json(im, &t);
+	image_json(im, &form, &t);
 	if (hash_text(text_str(&t), b, &e) == -1)
 		fail_msg("%s: %s", e.text, text_str(&t));
 	if (memcmp(a, b, sizeof(a)) != 0)
@@ -324,10 +328,48 @@ a_table_without_columns_has_images(void **state UNUSED)
 	struct text t = { 0 };
 
 	im.ncols = 0;
-	image_json(&im, &t);
+	image_json(&im, &form, &t);
 	assert_non_null(strstr(text_str(&t), "\"before\":null,\"after\":{}}"));
 	assert_agrees(&im);
 	text_release(&t);
+}
+
+static void
+assert_line(const struct image *im, const char *line)
+{
+	struct text t = { 0 };
+
+	assert_agrees(im);
+	image_json(im, &form, &t);
+	assert_string_equal(text_str(&t), line);
+	text_release(&t);
+}
+
+/* Where names and flags lie says nothing: the same memory is used again. */
+static void
+a_form_is_of_the_row_at_hand(void **state UNUSED)
+{
+	char table[] = "t", name[] = "a";
+	bool key = false;
+	const char *const one[] = { name };
+	struct image im = { .table = table,
+		.op = IMAGE_INSERT,
+		.ncols = 1,
+		.names = one,
+		.key = &key,
+		.after = ann };
+
+#define LINE(t, key, after)                                                    \
+	"{\"table\":\"" t "\",\"op\":\"insert\",\"collateral\":false,"         \
+	"\"key\":" key ",\"before\":null,\"after\":" after "}"
+	assert_line(&im, LINE("t", "null", "{\"a\":\"1\"}"));
+	name[0] = 'b';
+	assert_line(&im, LINE("t", "null", "{\"b\":\"1\"}"));
+	table[0] = 'u';
+	assert_line(&im, LINE("u", "null", "{\"b\":\"1\"}"));
+	key = true;
+	assert_line(&im, LINE("u", "{\"b\":\"1\"}", "{\"b\":\"1\"}"));
+#undef LINE
 }
 
 static void
@@ -409,9 +451,13 @@ main(void)
 		cmocka_unit_test(order_of_columns_does_not_matter),
 		cmocka_unit_test(other_shapes_are_refused),
 		cmocka_unit_test(a_table_without_columns_has_images),
+		cmocka_unit_test(a_form_is_of_the_row_at_hand),
 		cmocka_unit_test(unchanged_is_told_by_text),
 		cmocka_unit_test(rowids_are_read_strictly),
 	};
+	int r;
 
-	return cmocka_run_group_tests_name("image", tests, NULL, NULL);
+	r = cmocka_run_group_tests_name("image", tests, NULL, NULL);
+	form_release(&form);
+	return r;
 }

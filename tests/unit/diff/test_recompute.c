@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "diff/form.h"
 #include "diff/image.h"
 #include "diff/seal.h"
 
@@ -125,6 +126,7 @@ random_row(FILE *out, struct seal *s, struct digest *d)
 	unsigned char hash[DIGEST_SIZE];
 	struct err e = ERR_INIT;
 	struct image im = { .table = "public.\"t\xc3\xa9\"", .names = names };
+	struct form form = { 0 };
 
 	im.ncols = (size_t)rand() % (MANY + 1);
 	for (size_t i = 0; i < im.ncols; i++) {
@@ -148,15 +150,16 @@ random_row(FILE *out, struct seal *s, struct digest *d)
 	im.key = key;
 	im.before = im.op != IMAGE_INSERT ? v : NULL;
 	im.after = im.op != IMAGE_DELETE ? v + MANY : NULL;
-	image_json(&im, &line);
+	image_json(&im, &form, &line);
 	fprintf(out, "%s\n", text_str(&line));
-	image_hash(&im, d, hash);
+	image_hash(&im, &form, d, hash);
 	assert_int_equal(seal_add(s, hash, &e), 0);
 	for (size_t i = 0; i < MANY; i++)
 		text_release(&name[i]);
 	for (size_t i = 0; i < 2 * MANY; i++)
 		text_release(&cell[i]);
 	text_release(&line);
+	form_release(&form);
 }
 
 static bool
