@@ -209,21 +209,6 @@ test('agent_calls_max', async t => {
 	assert.equal((await pipe.call('db_status', {})).error, false);
 });
 
-test('ttl, lock_timeout, read_timeout and write_timeout', async t => {
-	const w = await world(t, { setup, config: '[airlock]\nttl = 2s\nlock_timeout = 100ms\nread_timeout = 300ms\nwrite_timeout = 300ms\n' });
-	const slow = 'SELECT count(*) FROM generate_series(1, 100000000)';
-	const read = await w.agent.query(slow);
-	assert.match(read.text, /^ERROR 57014: .*300 ms \(read_timeout\)/);
-	assert.equal(outcome(await w.agent.query('SELECT count(*) FROM generate_series(1, 1000)')), 'rows');
-	assert.match((await w.agent.execute(`UPDATE t SET a = (${slow})`)).text, /^ERROR 57014: .*write_timeout is 300 ms/);
-	const { json } = await w.agent.execute('UPDATE t SET a = \'y\' WHERE id = 1');
-	assert.equal(json.status, 'pending');
-	assert.match((await w.agent.execute('UPDATE t SET a = \'y\' WHERE id = 1')).text, /^ERROR 55P03: /);
-	assert.equal((await w.agent.status(json.change_id)).json.status, 'pending', 'not before its time');
-	const end = await w.agent.status(json.change_id, { wait_s: 20 });
-	assert.deepEqual([end.json.status, end.json.why], ['rolled_back', 'expired']);
-});
-
 test('parser_deadline and parser_memory_max', async t => {
 	const big = `SELECT * FROM (VALUES ${list(70000, i => `(${i},${i % 10})`)}) AS v LIMIT 1`;
 	const answer = async (sql, config) => {
@@ -239,20 +224,25 @@ test('parser_deadline and parser_memory_max', async t => {
 		assert.match(await answer(big, 'parser_deadline = 20s\nparser_memory_max = 64M'), /STATEMENT_TOO_COMPLEX: (?!.*too long)/);
 });
 
-// Keys that bound something, and where else they are tested.
+// Keys that bound something, where else they are tested, and as what.
 const elsewhere = {
-	narrow_above: 'narrow.test.mjs', reads_max: 'limits-server.test.mjs', connect_timeout: 'daemon.test.mjs', parser_queue_max: 'tests/unit/core/test_parser.c',
-	refusals_max: 'refusals.test.mjs', refusals_window: 'tests/unit/core/test_cooloff.c', cool_off: 'refusals.test.mjs',
-	journal_file_bytes_max: 'tests/unit/record/test_journal_limits.c', journal_reserve_bytes: 'recover.test.mjs',
-	journal_record_bytes_max: 'tests/unit/record/test_journal_limits.c',
+	ttl: ['limits-times.test.mjs'], read_timeout: ['limits-times.test.mjs'], write_timeout: ['limits-times.test.mjs'],
+	lock_timeout: ['limits-times.test.mjs'], connect_timeout: ['limits-times.test.mjs'],
+	narrow_above: ['narrow.test.mjs'], reads_max: ['limits-server.test.mjs'], parser_queue_max: ['../unit/core/test_parser.c', 'o.queue_max = 3'],
+	refusals_max: ['refusals.test.mjs'], refusals_window: ['../unit/core/test_cooloff.c', 'struct cooloff_rule three'], cool_off: ['refusals.test.mjs'],
+	journal_file_bytes_max: ['../unit/record/test_journal_limits.c', 'file_bytes_max'], journal_reserve_bytes: ['../unit/record/test_journal_limits.c', 'the_reserve'],
+	journal_record_bytes_max: ['../unit/record/test_journal_limits.c', 'record_bytes_max'],
 };
 
 test('every key that bounds something is tested', async t => {
 	const w = await world(t, { config: '[airlock]\n' });
 	const { stdout } = await run(program('airlockd'), ['-n', '-v', ...w.daemon.args], { home: w.daemon.home });
-	const here = readFileSync(new URL(import.meta.url), 'utf8');
+	const text = file => readFileSync(new URL(file, import.meta.url), 'utf8');
+	const here = text(import.meta.url);
 	const keys = [...stdout.matchAll(/^([a-z_]+) *= *\d+\w*$/gm)].map(m => m[1]).filter(k => k !== 'user');
 	assert.ok(keys.length > 25, stdout);
-	for (const key of keys)
-		assert.ok(key in elsewhere || here.includes(`${key} = `) || here.includes(`'${key}'`), `${key} has no test`);
+	for (const key of keys) {
+		const [file, as = `${key} = `] = elsewhere[key] ?? [];
+		assert.ok(file ? text(file).includes(as) : here.includes(`${key} = `) || here.includes(`'${key}'`), `${key} has no test`);
+	}
 });

@@ -103,3 +103,18 @@ test('a table of just sweep_limit is scanned, of one byte more is not', async t 
 		assert.equal(x.big.updated, 1);
 	}
 });
+
+test('a table of just narrow_above is scanned, of one byte more is searched', async t => {
+	const setup = `${T} ${LOG} ${fn('f', 'INSERT INTO big(x) VALUES (\'new\');')} ${on('UPDATE')}`;
+	const config = limit => `[airlock]\nnarrow_above = ${limit}\n`;
+	const size = async w => Number(await w.sql('SELECT pg_relation_size(\'big\')'));
+	const sql = 'UPDATE t SET a = 0 WHERE id = 1';
+	const first = await held(t, setup, sql);
+	const at = await size(first.w);
+	for (const [limit, whole] of [[at + 1, true], [at, true], [at - 1, false]]) {
+		const x = await held(t, setup, sql, config(limit));
+		assert.equal(await size(x.w), at);
+		assert.deepEqual([x.json.complete, x.big.inserted], [true, 1]);
+		assert.equal((await scanned(x)).includes('big'), whole, `${limit} of ${at}`);
+	}
+});

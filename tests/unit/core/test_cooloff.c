@@ -46,6 +46,15 @@ old_refusals_are_forgotten(void **state UNUSED)
 		assert_false(cooloff_count(&c, &three, CODE, now));
 	assert_true(cooloff_count(&c, &three, CODE, 20000));
 	cooloff_release(&c);
+	/* The first of three is as old as the window is long, or 1 ms older. */
+	for (int older = 0; older < 2; older++) {
+		assert_false(cooloff_count(&c, &three, CODE, 30000 - older));
+		assert_false(cooloff_count(&c, &three, CODE, 30500));
+		assert_int_equal(cooloff_count(&c, &three, CODE, 31000),
+		    older == 0);
+		cooloff_release(&c);
+		c = (struct cooloff){ 0 };
+	}
 }
 
 static void
