@@ -72,8 +72,11 @@ $(BUILD)/unit/$(1)/%: $(BUILD)/tests/unit/$(1)/%.o $$(call upto,$(1))
 endef
 $(foreach l,$(LAYERS),$(eval $(call archive,$(l))))
 
+# Whole archives: of two functions of one name a linker would else take, for both,
+# whichever it meets first, without a word.
 $(BUILD)/airlockd: $(BUILD)/src/front/main.o $(call archives,$(LAYERS))
-	$(call short,LINK)$(LINK) -o $@ $^ $(LDLIBS)
+	$(call short,LINK)$(LINK) -o $@ -Wl,--whole-archive $^ \
+	    -Wl,--no-whole-archive $(LDLIBS)
 
 $(BUILD)/airlock: $(call objs,$(filter-out cli/airlock-mcp.c,$(wildcard cli/*.c))) \
     $(call archives,base wire rule diff)

@@ -100,7 +100,7 @@ read_tree(struct parse *p, struct err *e)
 	if (whole)
 		return 0;
 	forget_tree(p);
-	return unpack(p, e);
+	return unpack_tree(p, e);
 }
 
 int

@@ -94,7 +94,7 @@ depth_is_fine(const uint8_t *at, size_t n, int *depth)
 }
 
 int
-unpack(struct parse *p, struct err *e)
+unpack_tree(struct parse *p, struct err *e)
 {
 	ProtobufCAllocator arena = { arena_alloc, arena_free, p };
 	PgQueryProtobufParseResult r = pg_query_parse_protobuf(p->sql);

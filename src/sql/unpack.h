@@ -7,6 +7,6 @@
 
 /* Parses p->sql, which is known to be without syntax errors, for p->tree and
  * p->depth. ERR_LIMIT: too deep or too large. */
-int unpack(struct parse *p, struct err *e) MUST_CHECK;
+int unpack_tree(struct parse *p, struct err *e) MUST_CHECK;
 
 #endif

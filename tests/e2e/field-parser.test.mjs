@@ -71,6 +71,15 @@ test('F045: what the parser dies of is refused, and nothing else is touched', as
 	assert.equal(await w.sql('SELECT a FROM t'), '2');
 });
 
+test('the parser child reads what libpg_query does not print as it is', async t => {
+	const w = await world(t, { setup: 'CREATE TABLE t AS SELECT 1 AS a' });
+	const before = (await w.operator.json('status')).parser_pid;
+	const read = await w.agent.query("SELECT '{1,2}'::int[] AS a");
+	assert.equal(outcome(read), 'rows', read.text);
+	assert.equal(outcome(await w.agent.query('SET TRANSACTION READ WRITE')), 'SESSION_CONTROL');
+	assert.equal((await w.operator.json('status')).parser_pid, before);
+});
+
 test('F011: nothing an agent sends ends another session', async t => {
 	const c = find('F011');
 	const w = await world(t, { setup: c.setup });
