@@ -283,6 +283,30 @@ print_row(struct page *p, const json_t *row)
 		diffview_row(&p->term, row, p->column);
 }
 
+/* What a second run would show as well; nothing is decided by it. */
+static void
+print_replay(const struct term *t, const json_t *header)
+{
+	json_t *tables = json_object_get(header, "tables"), *one, *name;
+	struct text s = { 0 };
+	size_t i, k;
+
+	if (!json_is_string(json_object_get(header, "replay_digest")))
+		return;
+	line(t, PLAIN, "  ", "replay digest %s",
+	    term_member(header, "replay_digest", 64));
+	json_array_foreach (tables, i, one) {
+		text_reset(&s);
+		json_array_foreach (json_object_get(one, "filled"), k, name)
+			text_addf(&s, "%s %s", k > 0 ? "," : "",
+			    term_quote(name, 300));
+		if (s.len > 0)
+			line(t, PLAIN, "    ", "without new values in %s:%s",
+			    term_member(one, "table", 300), text_str(&s));
+	}
+	text_release(&s);
+}
+
 static void
 print_tail(struct page *p, const struct review *r)
 {
@@ -304,6 +328,8 @@ print_tail(struct page *p, const struct review *r)
 		    "(the daemon's digest; airlock show %s checks it against "
 		    "all rows)",
 		    id);
+	if (!p->brief)
+		print_replay(&p->term, r->header);
 	line(&p->term, PLAIN, "  ", "airlock commit takes it by this token:");
 	fprintf(p->term.out, "%s@%s\n", id, r->digest);
 }
@@ -370,7 +396,8 @@ static bool
 is_told_apart(const char *name)
 {
 	static const char *const names[] = { "seq", "at", "kind", "prev",
-		"change", "change_id", "id", "operator", "agent" };
+		"change", "change_id", "id", "operator", "agent",
+		"replay_digest" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], name) == 0)

@@ -138,24 +138,25 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 		    batch_is_lost(b)
 			? batch_err(b)->text
 			: result_message(batch_result(b, batch_failed(b))));
-	for (int i = 0; !batch_is_lost(b) && i < batch_ntuples(b, 0); i++)
+	for (int i = 0; r->i_filled != 0 && i < batch_ntuples(b, 0); i++)
 		take(r->change, b, i);
+	if (r->i_filled != (size_t)-1)
+		filled_take(r, b, r->i_filled);
 	run_go(r);
 }
 
-enum run_next
-run_causes(struct run *r)
+static bool
+ask(const struct run *r, struct batch *b)
 {
-	struct change *c = r->change;
+	const struct change *c = r->change;
 	struct text p[NPARAMS] = { 0 };
 	const char *values[NPARAMS];
-	struct batch *b;
 
 	for (size_t i = 0; i < c->ntables; i++)
 		if (c->tables[i].collateral)
 			add_string(&p[TABLES], c->tables[i].name);
 	if (p[TABLES].len == 0)
-		return RUN_GO;
+		return false;
 	add_written(c, p);
 	add_facts(&r->facts, p);
 	for (int i = 0; i < NPARAMS; i++) {
@@ -163,11 +164,24 @@ run_causes(struct run *r)
 			text_end_items(&p[i]);
 		values[i] = text_str(&p[i]);
 	}
-	b = batch_new();
 	batch_add(b, causes_sql, NPARAMS, values);
 	for (int i = 0; i < NPARAMS; i++)
 		text_release(&p[i]);
+	return true;
+}
+
+enum run_next
+run_causes(struct run *r)
+{
+	struct batch *b = batch_new();
+	bool any = ask(r, b);
+
+	r->i_filled = filled_ask(r, b);
+	if (!any && r->i_filled == (size_t)-1) {
+		batch_free(b);
+		return RUN_GO;
+	}
 	r->in_batch = true;
-	pool_ask(c->login->pool, b, answered, r);
+	pool_ask(r->change->login->pool, b, answered, r);
 	return RUN_WAIT;
 }

@@ -109,6 +109,7 @@ change_free(struct change *c)
 	for (size_t i = 0; i < c->ntables; i++) {
 		free(c->tables[i].name);
 		json_decref(c->tables[i].by);
+		json_decref(c->tables[i].filled);
 	}
 	free(c->tables);
 	counts_release(&c->counts);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "core/run.h"
+#include "diff/replay.h"
 #include "pg/session.h"
 
 void
@@ -41,6 +42,7 @@ run_free(struct run *r)
 	rewrite_result_release(&r->rewrite);
 	grid_release(&r->returned);
 	spool_close(r->spool);
+	replay_free(r->replay);
 	counts_release(&r->counts);
 	parameters_release(&r->params);
 	text_release(&r->blocker);

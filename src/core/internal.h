@@ -91,6 +91,8 @@ extern const char *const change_status[CHANGE_NSTATES];
 struct change_table {
 	char *name;
 	bool collateral, complete;
+	json_t *filled; /* columns: core/filled.c; array, or NULL */
+	bool filled_known;
 	json_t *by;      /* what may have written it: array, or NULL */
 	bool opaque;     /* its rows cannot be had by any way */
 	const char *why; /* it is not complete: a constant, or NULL */
@@ -159,7 +161,7 @@ struct change {
 	const char *why_incomplete; /* of no table: a constant, or NULL */
 	char deferred[300]; /* the deferred constraint that fails, or "" */
 	enum severity risk;
-	char digest[DIGEST_HEX_SIZE];
+	char digest[DIGEST_HEX_SIZE], replay[DIGEST_HEX_SIZE];
 	/* times */
 	int64_t created_wall, expires_wall, expires_boot;
 	struct event *expiry;
@@ -201,7 +203,8 @@ void change_told(outcome_done *done, void *arg, bool ok, const char *code,
     const char *text, json_t *json /* taken */);
 /* A JSON string; bytes that are not UTF-8 are U+FFFD. */
 json_t *shown_json(const char *s);
-json_t *change_tables_json(const struct change *c);
+/* filled: with what the replay digest leaves out. */
+json_t *change_tables_json(const struct change *c, bool filled);
 json_t *reasons_json(const struct verdict *v);
 
 /* core/run.c: the change ends under a statement that is being added; answers

@@ -141,6 +141,7 @@ doubt_header(const struct gate *g, const char *id, const json_t *held)
 		{ "tables", "tables" },
 		{ "complete", "complete" },
 		{ "digest", "digest" },
+		{ "replay_digest", "replay_digest" },
 		{ "created_at", "at" },
 	};
 	json_t *j = json_pack("{s:s, s:s, s:s, s:n}", "id", id, "database",

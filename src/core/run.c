@@ -11,7 +11,7 @@
 #include "pg/session.h"
 
 static run_step parse, relate, rewrite_it, take_link, know_catalogs, weigh,
-    release_it, learn_types, seal, record_it;
+    release_it, learn_types, list_it, record_it;
 
 /* The way of one write; each either goes on at once or waits to be told. */
 static run_step *const steps[] = {
@@ -35,7 +35,9 @@ static run_step *const steps[] = {
 	run_judge,         /* what it all amounts to */
 	release_it,        /* an added statement's savepoint */
 	learn_types,       /* names of types in the agent's own RETURNING */
-	seal,              /* the digest */
+	list_it,           /* the statement, among those of the change */
+	run_seal,          /* the digest */
+	run_seal_replay,   /* that of a second run */
 	record_it,         /* journal, then held and answered */
 };
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
@@ -414,38 +416,11 @@ statement_json(const struct run *r)
 	    "params", params);
 }
 
-static void
-seal_more(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
-{
-	struct run *r = arg;
-
-	r->step--;
-	run_go(r);
-}
-
 static enum run_next
-seal(struct run *r)
+list_it(struct run *r)
 {
-	static const struct timeval now = { 0, 0 };
-	struct change *c = r->change;
-	struct err e = ERR_INIT;
-	json_t *header;
-	int rc;
-
-	if (!r->listed)
-		json_array_append_new(c->statements, statement_json(r));
-	r->listed = true;
-	header = change_header(c);
-	rc = store_seal_step(c->store, header, c->digest, &e);
-	json_decref(header);
-	if (rc == -1)
-		return run_refuse(r, REASON_UNAVAILABLE,
-		    "the digest could not be made: %s", e.text);
-	if (rc == 0)
-		return RUN_GO;
-	event_assign(r->tick, r->gate->base, -1, 0, seal_more, r);
-	evtimer_add(r->tick, &now);
-	return RUN_WAIT;
+	json_array_append_new(r->change->statements, statement_json(r));
+	return RUN_GO;
 }
 
 static bool
@@ -457,11 +432,12 @@ write_record(struct run *r)
 	if (r->intent != NULL)
 		json_object_set_new(rec, "intent", json_string(r->intent));
 	json_object_set_new(rec, "statement", statement_json(r));
-	json_object_set_new(rec, "tables", change_tables_json(c));
+	json_object_set_new(rec, "tables", change_tables_json(c, true));
 	json_object_set_new(rec, "complete", json_boolean(c->complete));
 	json_object_set_new(rec, "risk", json_string(severity_name[c->risk]));
 	json_object_set_new(rec, "reasons", reasons_json(&c->verdict));
 	json_object_set_new(rec, "digest", json_string(c->digest));
+	json_object_set_new(rec, "replay_digest", json_string(c->replay));
 	json_object_set_new(rec, "xid", json_string(c->xid8));
 	return gate_record(r->gate, rec, true);
 }

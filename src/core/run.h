@@ -25,7 +25,6 @@ struct run {
 	bool stoppable;  /* a cancel would hit the statement and nothing else */
 	bool executed;   /* the statement was sent to the server */
 	bool proved;     /* the change tells of it: no way back */
-	bool listed;     /* the statement stands in change->statements */
 	bool misprinted; /* its rows came by other settings than ours */
 	struct reply reply; /* the answer while a savepoint is undone */
 	outcome_done *done;
@@ -65,6 +64,7 @@ struct run {
 	size_t nleaves, last_leaf;
 	struct err row_err; /* the first row that could not be taken */
 	struct counts counts;
+	struct replay *replay; /* the second digest being made */
 	int64_t rows_now; /* of the target, -1 unknown, -2 more than counted */
 	char insert_lsn[24], deferred[300];
 	char *deferrable;    /* defers again what begins deferred, or NULL */
@@ -74,6 +74,7 @@ struct run {
 	size_t i_open, i_statement, i_constraints, i_counts, i_rows, i_lsn;
 	size_t i_pinned, i_left, i_settled; /* SESSION_PIN, each time */
 	size_t i_settling, i_last; /* counters, and what waits once more */
+	size_t i_filled;           /* in the batch of core/causes.c, or -1 */
 	bool unsettled;            /* deferred work puts off more and more */
 };
 
@@ -146,9 +147,15 @@ run_step run_causes;
 run_step run_sizes;
 void run_sizes_cancel(struct run *r);
 void sizes_settle(struct run *r);
+/* core/filled.c: asks which columns of its tables the replay digest leaves out,
+ * where that is not known; the question's number, -1 where there is none. */
+size_t filled_ask(struct run *r, struct batch *b);
+void filled_take(struct run *r, const struct batch *b, size_t step);
 /* core/sweep.c: finds the rows of tables that are not proved, both ways. */
 run_step run_sweep;
 void run_sweep_cancel(struct run *r);
+/* core/sealing.c: its digests. */
+run_step run_seal, run_seal_replay;
 /* core/proof.c: what the change amounts to, and its risk. */
 run_step run_judge;
 /* core/execute.c: the batch that runs the statement; one that is cancelled is

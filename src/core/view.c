@@ -44,7 +44,7 @@ size_or_null(int64_t rows)
 }
 
 json_t *
-change_tables_json(const struct change *c)
+change_tables_json(const struct change *c, bool filled)
 {
 	json_t *list = json_array();
 
@@ -63,6 +63,8 @@ change_tables_json(const struct change *c)
 
 		if (t->collateral && t->by != NULL)
 			json_object_set(j, "by", t->by);
+		if (filled && json_array_size(t->filled) > 0)
+			json_object_set(j, "filled", t->filled);
 		if (t->estimated)
 			json_object_set_new(j, "rows_estimated", json_true());
 		json_array_append_new(list, j);
@@ -102,12 +104,14 @@ change_header(const struct change *c)
 		c->gate->o->database.name, "status", change_status[c->state],
 		"intent", string_or_null(c->intent), "risk",
 		severity_name[c->risk], "reasons", reasons_json(&c->verdict),
-		"statements", c->statements, "tables", change_tables_json(c),
-		"complete", c->complete, "effects", c->effects);
+		"statements", c->statements, "tables",
+		change_tables_json(c, true), "complete", c->complete, "effects",
+		c->effects);
 	char token[CHANGE_ID_SIZE + DIGEST_HEX_SIZE];
 
 	snprintf(token, sizeof(token), "%s@%s", c->id, c->digest);
 	json_object_set_new(j, "digest", json_string(c->digest));
+	json_object_set_new(j, "replay_digest", json_string(c->replay));
 	json_object_set_new(j, "token", json_string(token));
 	json_object_set_new(j, "created_at", iso(c->created_wall));
 	json_object_set_new(j, "expires_at",
@@ -234,7 +238,7 @@ change_result(const struct change *c, bool with_sample)
 	json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "change_id",
 	    c->id, "status", change_status[c->state], "risk",
 	    severity_name[c->risk], "reasons", reasons_json(&c->verdict),
-	    "tables", change_tables_json(c), "complete", c->complete);
+	    "tables", change_tables_json(c, false), "complete", c->complete);
 
 	set_ending(c, j);
 	if (json_array_size(c->effects) > 0)

@@ -1,12 +1,14 @@
 /* header: the part of the digest that is not rows */
 #include "diff/header.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 
 #define FORMAT "airlock digest 1"
+#define REPLAY_FORMAT "airlock replay digest 1"
 
 typedef int by_order(const void *a, const void *b);
 
@@ -159,7 +161,41 @@ put_table(struct digest *d, const json_t *t, struct err *e)
 }
 
 static int
-put_tables(struct digest *d, const json_t *header, struct err *e)
+by_text(const void *a, const void *b)
+{
+	const char *const *v = a, *const *w = b;
+
+	return strcmp(*v, *w);
+}
+
+/* "filled": none where it is missing. */
+static int
+put_filled(struct digest *d, const json_t *t, struct err *e)
+{
+	const json_t *filled = json_object_get(t, "filled");
+	size_t n = json_array_size(filled);
+	const char **names;
+
+	if (filled != NULL && !json_is_array(filled))
+		return err_set(e, ERR_INPUT, "'filled' is not an array");
+	names = mem_array(n, sizeof(*names));
+	for (size_t i = 0; i < n; i++)
+		if ((names[i] = json_string_value(json_array_get(filled, i))) ==
+		    NULL) {
+			free(names);
+			return err_set(e, ERR_INPUT,
+			    "an entry of 'filled' is not a string");
+		}
+	qsort(names, n, sizeof(*names), by_text);
+	digest_u64(d, n);
+	for (size_t i = 0; i < n; i++)
+		digest_field(d, names[i], strlen(names[i]));
+	free(names);
+	return 0;
+}
+
+static int
+put_tables(struct digest *d, const json_t *header, bool replay, struct err *e)
 {
 	static const char *const strings[] = { "table", NULL };
 	size_t n = json_array_size(json_object_get(header, "tables"));
@@ -174,6 +210,8 @@ put_tables(struct digest *d, const json_t *header, struct err *e)
 			r = err_set(e, ERR_INPUT, "a table is listed twice");
 		else
 			r = put_table(d, list[i], e);
+		if (r == 0 && replay)
+			r = put_filled(d, list[i], e);
 	}
 	free(list);
 	return r;
@@ -240,14 +278,16 @@ put_schema(struct digest *d, const json_t *header, struct err *e)
 	return 0;
 }
 
-int
-header_hash(const json_t *header, struct digest *d, struct err *e)
+static int
+put_header(struct digest *d, const json_t *header, bool replay, struct err *e)
 {
-	digest_field(d, FORMAT, strlen(FORMAT));
+	const char *format = replay ? REPLAY_FORMAT : FORMAT;
+
+	digest_field(d, format, strlen(format));
 	if (put_string(d, header, "database", e) == -1 ||
 	    put_string(d, header, "agent", e) == -1 ||
 	    put_statements(d, header, e) == -1 ||
-	    put_tables(d, header, e) == -1 ||
+	    put_tables(d, header, replay, e) == -1 ||
 	    put_flag(d, header, "complete", e) == -1 ||
 	    put_schema(d, header, e) == -1 ||
 	    put_notes(d, header, "effects", e) == -1 ||
@@ -255,4 +295,16 @@ header_hash(const json_t *header, struct digest *d, struct err *e)
 	    put_notes(d, header, "reasons", e) == -1)
 		return -1;
 	return 0;
+}
+
+int
+header_hash(const json_t *header, struct digest *d, struct err *e)
+{
+	return put_header(d, header, false, e);
+}
+
+int
+header_hash_replay(const json_t *header, struct digest *d, struct err *e)
+{
+	return put_header(d, header, true, e);
 }

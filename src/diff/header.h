@@ -16,5 +16,8 @@
  */
 int header_hash(const json_t *header, struct digest *d,
     struct err *e) MUST_CHECK;
+/* The same for the replay digest, with the columns that it leaves out. */
+int header_hash_replay(const json_t *header, struct digest *d,
+    struct err *e) MUST_CHECK;
 
 #endif

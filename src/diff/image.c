@@ -19,7 +19,8 @@ static_assert(sizeof(image_op_name) / sizeof(image_op_name[0]) == IMAGE_NOPS,
 
 #define ONES 0x0101010101010101u
 #define HIGHS 0x8080808080808080u
-#define ROW_MEMBERS 6 /* table, op, collateral, key, before, after */
+#define FEW_COLUMNS 64 /* of so many it is noted without allocating */
+#define ROW_MEMBERS 6  /* table, op, collateral, key, before, after */
 
 /*
  * What goes into a digest or a text, gathered so that the call behind is made
@@ -195,9 +196,44 @@ put_part(struct sink *k, const struct form *f, const struct value *v, size_t n,
 	put_columns(k, f, v, only);
 }
 
-void
-image_hash(const struct image *im, struct form *f, struct digest *d,
-    unsigned char out[DIGEST_SIZE])
+static bool
+is_filled(const json_t *filled, const char *name)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (filled, i, one)
+		if (strcmp(json_string_value(one), name) == 0)
+			return true;
+	return false;
+}
+
+/* What stood there before is data, and no second run would find another. */
+static void
+put_without(struct sink *k, const struct form *f, const struct image *im,
+    const json_t *filled)
+{
+	bool few[2 * FEW_COLUMNS], *many = NULL, *stays = few, *key;
+	size_t n = 0, nkey = 0;
+
+	if (f->ncols > FEW_COLUMNS)
+		stays = many = mem_array(2 * f->ncols, sizeof(*many));
+	key = stays + f->ncols;
+	for (size_t i = 0; i < f->ncols; i++) {
+		stays[i] = !is_filled(filled, im->names[i]);
+		key[i] = f->key[i] && (stays[i] || im->op != IMAGE_INSERT);
+		n += stays[i];
+		nkey += key[i];
+	}
+	put_part(k, f, f->nkey != 0 ? key_values(im) : NULL, nkey, key);
+	put_part(k, f, im->before, f->ncols, NULL);
+	put_part(k, f, im->after, n, stays);
+	free(many);
+}
+
+static void
+hash_row(const struct image *im, struct form *f, const json_t *filled,
+    struct digest *d, unsigned char out[DIGEST_SIZE])
 {
 	struct sink k;
 
@@ -206,11 +242,30 @@ image_hash(const struct image *im, struct form *f, struct digest *d,
 	digest_reset(d);
 	put_piece(&k, f, f->table_field);
 	put_op(&k, im->op, im->collateral);
-	put_part(&k, f, f->nkey != 0 ? key_values(im) : NULL, f->nkey, f->key);
-	put_part(&k, f, im->before, f->ncols, NULL);
-	put_part(&k, f, im->after, f->ncols, NULL);
+	if (filled != NULL) {
+		put_without(&k, f, im, filled);
+	} else {
+		put_part(&k, f, f->nkey != 0 ? key_values(im) : NULL, f->nkey,
+		    f->key);
+		put_part(&k, f, im->before, f->ncols, NULL);
+		put_part(&k, f, im->after, f->ncols, NULL);
+	}
 	drain(&k);
 	digest_end(d, out);
+}
+
+void
+image_hash(const struct image *im, struct form *f, struct digest *d,
+    unsigned char out[DIGEST_SIZE])
+{
+	hash_row(im, f, NULL, d, out);
+}
+
+void
+image_hash_replay(const struct image *im, struct form *f, const json_t *filled,
+    struct digest *d, unsigned char out[DIGEST_SIZE])
+{
+	hash_row(im, f, filled, d, out);
 }
 
 static int

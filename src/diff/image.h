@@ -59,7 +59,11 @@ bool image_is_unchanged(const struct image *im);
 /* The row's part in the digest: SHA-256 of its encoding (docs/digest.md). */
 void image_hash(const struct image *im, struct form *f, struct digest *d,
     unsigned char out[DIGEST_SIZE]);
-/* The same from the JSON form, for whoever was sent rows. ERR_INPUT. */
+/* The same for the replay digest: without the columns of the array `filled`
+ * where the change itself wrote them. */
+void image_hash_replay(const struct image *im, struct form *f,
+    const json_t *filled, struct digest *d, unsigned char out[DIGEST_SIZE]);
+/* image_hash from the JSON form, for whoever was sent rows. ERR_INPUT. */
 int image_hash_json(const json_t *row, struct digest *d,
     unsigned char out[DIGEST_SIZE], struct err *e) MUST_CHECK;
 

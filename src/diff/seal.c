@@ -47,10 +47,11 @@ struct merge {
  */
 struct seal {
 	int dirfd, fd;
-	struct digest *d;
+	struct digest *d[SEAL_NDIGESTS]; /* NULL: never asked for */
 	unsigned char *rows;
 	size_t n, size, nruns;
 	struct merge *merge; /* NULL between two digests */
+	bool wanted[SEAL_NDIGESTS];
 };
 
 struct seal *
@@ -60,7 +61,6 @@ seal_new(int dirfd)
 
 	s->dirfd = dirfd;
 	s->fd = -1;
-	s->d = digest_new();
 	return s;
 }
 
@@ -84,7 +84,8 @@ seal_free(struct seal *s)
 	end_merge(s);
 	if (s->fd != -1)
 		close(s->fd);
-	digest_free(s->d);
+	for (int i = 0; i < SEAL_NDIGESTS; i++)
+		digest_free(s->d[i]);
 	free(s->rows);
 	free(s);
 }
@@ -302,15 +303,34 @@ open_runs(struct seal *s, struct merge *m)
 }
 
 static int
+begin_hash(struct seal *s, enum seal_digest i, const json_t *header,
+    struct err *e)
+{
+	static int (*const hash[SEAL_NDIGESTS])(const json_t *header,
+	    struct digest *d, struct err *e) = {
+		[SEAL_DIGEST] = header_hash,
+		[SEAL_REPLAY] = header_hash_replay,
+	};
+
+	if (s->d[i] == NULL)
+		s->d[i] = digest_new();
+	digest_reset(s->d[i]);
+	if (hash[i](header, s->d[i], e) == -1)
+		return -1;
+	digest_u64(s->d[i], (uint64_t)s->nruns * SEAL_MEMORY_ROWS + s->n);
+	return 0;
+}
+
+static int
 begin_merge(struct seal *s, const json_t *header, struct err *e)
 {
 	struct merge *m;
 	bool more;
 
-	digest_reset(s->d);
-	if (header_hash(header, s->d, e) == -1)
-		return -1;
-	digest_u64(s->d, (uint64_t)s->nruns * SEAL_MEMORY_ROWS + s->n);
+	for (int i = 0; i < SEAL_NDIGESTS; i++)
+		if (s->wanted[i] &&
+		    begin_hash(s, (enum seal_digest)i, header, e) == -1)
+			return -1;
 	sort_rows(s->rows, s->n);
 	s->merge = m = mem_new(sizeof(*m));
 	m->runs = mem_array(s->nruns + 1, sizeof(*m->runs));
@@ -339,7 +359,9 @@ merge_some(struct seal *s, struct err *e)
 		struct run *r = m->heap[0];
 		bool more;
 
-		digest_bytes(s->d, next_row(r), ROW);
+		for (int k = 0; k < SEAL_NDIGESTS; k++)
+			if (s->wanted[k])
+				digest_bytes(s->d[k], next_row(r), ROW);
 		r->used++;
 		if (fill(s, r, &more, e) == -1)
 			return -1;
@@ -351,11 +373,13 @@ merge_some(struct seal *s, struct err *e)
 }
 
 int
-seal_step(struct seal *s, const json_t *header, char out[DIGEST_HEX_SIZE],
-    struct err *e)
+seal_step_all(struct seal *s, const json_t *header,
+    char *const out[SEAL_NDIGESTS], struct err *e)
 {
 	unsigned char sum[DIGEST_SIZE];
 
+	for (int i = 0; s->merge == NULL && i < SEAL_NDIGESTS; i++)
+		s->wanted[i] = out[i] != NULL;
 	if ((s->merge == NULL && begin_merge(s, header, e) == -1) ||
 	    merge_some(s, e) == -1) {
 		end_merge(s);
@@ -364,7 +388,19 @@ seal_step(struct seal *s, const json_t *header, char out[DIGEST_HEX_SIZE],
 	if (s->merge->n > 0)
 		return 1;
 	end_merge(s);
-	digest_end(s->d, sum);
-	text_hex(out, sum, sizeof(sum));
+	for (int i = 0; i < SEAL_NDIGESTS; i++)
+		if (s->wanted[i]) {
+			digest_end(s->d[i], sum);
+			text_hex(out[i], sum, sizeof(sum));
+		}
 	return 0;
+}
+
+int
+seal_step(struct seal *s, const json_t *header, char out[DIGEST_HEX_SIZE],
+    struct err *e)
+{
+	char *const one[SEAL_NDIGESTS] = { [SEAL_DIGEST] = out };
+
+	return seal_step_all(s, header, one, e);
 }

@@ -30,5 +30,11 @@ int seal_add(struct seal *s, const unsigned char hash[DIGEST_SIZE],
  */
 int seal_step(struct seal *s, const json_t *header, char out[DIGEST_HEX_SIZE],
     struct err *e) MUST_CHECK;
+/* The same for each digest that is asked for (out[i] is not NULL), which must
+ * be the same ones until it is done; SEAL_REPLAY: of rows whose hashes are made
+ * for it (image_hash_replay). */
+enum seal_digest { SEAL_DIGEST, SEAL_REPLAY, SEAL_NDIGESTS };
+int seal_step_all(struct seal *s, const json_t *header,
+    char *const out[SEAL_NDIGESTS], struct err *e) MUST_CHECK;
 
 #endif

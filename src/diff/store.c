@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "diff/fold.h"
 #include "diff/net.h"
+#include "diff/replay.h"
 #include "diff/rowcursor.h"
 #include "diff/rowfile.h"
 
@@ -193,9 +194,15 @@ store_flush(struct store *s, bool sync, struct err *e)
 
 int
 store_seal_step(struct store *s, const json_t *header,
-    char out[DIGEST_HEX_SIZE], struct err *e)
+    char *const out[SEAL_NDIGESTS], struct err *e)
 {
-	return seal_step(rowfile_seal(shown(s)), header, out, e);
+	return seal_step_all(rowfile_seal(shown(s)), header, out, e);
+}
+
+struct replay *
+store_replay(struct store *s, json_t *header)
+{
+	return replay_new(shown(s), header);
 }
 
 size_t

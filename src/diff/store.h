@@ -32,9 +32,14 @@ uint64_t store_rows(const struct store *s);
 uint64_t store_bytes(const struct store *s);
 /* Pushes what is buffered to the file; with `sync` to the disk. */
 int store_flush(struct store *s, bool sync, struct err *e) MUST_CHECK;
-/* As seal_step, over the rows stored. */
+/* As seal_step_all, over the rows stored; the replay digest where nothing is
+ * left out. */
 int store_seal_step(struct store *s, const json_t *header,
-    char out[DIGEST_HEX_SIZE], struct err *e) MUST_CHECK;
+    char *const out[SEAL_NDIGESTS], struct err *e) MUST_CHECK;
+/* The replay digest of the rows stored (diff/replay.h), which must stay as they
+ * are meanwhile. Gives. */
+struct replay;
+struct replay *store_replay(struct store *s, json_t *header);
 
 /*
  * Reads rows from `offset` on.  For each calls row(arg, line, len) with the

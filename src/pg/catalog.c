@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "pg/filled.h"
 
 #define RELATIONS_MAX 256
 #define TYPES_MAX 16384
@@ -202,6 +203,20 @@ copy(const struct batch *b, size_t i, int row, int col)
 	return mem_strdup(v != NULL ? v : "");
 }
 
+static void
+read_filled(const struct batch *b, struct relation *r)
+{
+	for (int i = 0; i < batch_ntuples(b, 2); i++) {
+		const char *name = batch_cell(b, 2, i, FILLED_COLUMN);
+		const char *domain = batch_cell(b, 2, i, FILLED_DOMAIN);
+
+		r->domains |= domain != NULL && domain[0] == 't';
+		for (size_t k = 0; name != NULL && k < r->ncolumns; k++)
+			if (strcmp(r->columns[k].name, name) == 0)
+				r->columns[k].filled = true;
+	}
+}
+
 static struct entry *
 read_relation(const struct batch *b, const char *key)
 {
@@ -241,6 +256,7 @@ read_relation(const struct batch *b, const char *key)
 		r->columns[i].generated =
 		    gen_cell != NULL && gen_cell[0] == 't';
 	}
+	read_filled(b, r);
 	return n;
 }
 
@@ -335,6 +351,7 @@ look_up(struct catalog *c, char *key, catalog_found *found, void *arg)
 	a->found = found;
 	batch_add(b, relation_sql, 1, values);
 	batch_add(b, columns_sql, 1, values);
+	batch_add(b, filled_named_sql, 1, values);
 	pool_ask(c->pool, b, looked_up, a);
 }
 

@@ -14,6 +14,7 @@ struct column {
 	char *type; /* format_type() */
 	bool key;
 	bool generated, not_null;
+	bool filled; /* pg/filled.h */
 };
 
 /* A table or view as the login of the pool sees it. */
@@ -27,6 +28,7 @@ struct relation {
 	bool heap, subclass, rules, row_security, readable;
 	bool before_update_trigger; /* FOR EACH ROW BEFORE UPDATE, or INSTEAD */
 	bool has_primary_key;
+	bool domains;         /* a column's default is its domain's */
 	bool reads_statement; /* a trigger's function names current_query() */
 	char *fingerprint;    /* differs when any of this does */
 	size_t ncolumns;

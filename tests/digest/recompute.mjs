@@ -1,14 +1,16 @@
 // recompute: the digest of a change, made a second time from docs/digest.md
 //
-//   airlock show ID --json | node tests/digest/recompute.mjs
+//   airlock show ID --json | node tests/digest/recompute.mjs [--replay]
 //
-// Reads the header object and one row a line from stdin, prints 64 hex digits.
+// Reads the header object and one row a line from stdin, prints 64 hex digits:
+// the digest, or the replay digest.
 // Exits 1 where the input is not what the document says.  No dependencies, and
 // no code shared with the C programs: that is the point of it.
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 
 const FORMAT = 'airlock digest 1';
+const REPLAY_FORMAT = 'airlock replay digest 1';
 const OPS = { insert: [false, true], update: [true, true], delete: [true, false] };
 
 function must(ok, what) {
@@ -70,13 +72,13 @@ function byBytes(a, b) {
 	return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'));
 }
 
-function putColumns(out, v, what) {
+function putColumns(out, v, what, filled = []) {
 	if (v === null) {
 		out.none();
 		return;
 	}
 	must(isObject(v), `${what} is not an object`);
-	const names = Object.keys(v).sort(byBytes);
+	const names = Object.keys(v).filter(name => !filled.includes(name)).sort(byBytes);
 
 	out.number(names.length, what);
 	for (const name of names) {
@@ -85,7 +87,9 @@ function putColumns(out, v, what) {
 	}
 }
 
-export function rowHash(row) {
+/* header: for the replay digest, which leaves out what its tables list as
+ * `filled` where the change itself wrote it. */
+export function rowHash(row, header) {
 	must(isObject(row), 'a row is not an object');
 	must(Object.keys(row).sort().join() ===
 	    'after,before,collateral,key,op,table', 'a row has other members');
@@ -97,9 +101,12 @@ export function rowHash(row) {
 	out.text(row.table, 'table');
 	out.text(row.op, 'op');
 	out.flag(row.collateral, 'collateral');
-	putColumns(out, row.key, 'key');
+	const filled = header?.tables.find(t => t.table === row.table &&
+	    t.collateral === row.collateral)?.filled ?? [];
+
+	putColumns(out, row.key, 'key', row.op === 'insert' ? filled : []);
 	putColumns(out, row.before, 'before');
-	putColumns(out, row.after, 'after');
+	putColumns(out, row.after, 'after', filled);
 	return out.end();
 }
 
@@ -127,7 +134,7 @@ function putSize(out, table, name) {
 		out.number(table[name], name);
 }
 
-function putTables(out, list) {
+function putTables(out, list, replay) {
 	must(Array.isArray(list), 'tables is not an array');
 	const sorted = [...list].sort((a, b) => byBytes(a.table, b.table) ||
 	    Number(a.collateral) - Number(b.collateral));
@@ -141,6 +148,13 @@ function putTables(out, list) {
 		putSize(out, t, 'rows_before');
 		putSize(out, t, 'rows_after');
 		out.flag(t.complete, 'complete');
+		if (!replay)
+			continue;
+		const filled = [...t.filled ?? []].sort(byBytes);
+
+		out.number(filled.length);
+		for (const name of filled)
+			out.text(name, 'filled');
 	}
 }
 
@@ -156,15 +170,19 @@ function putNotes(out, list, what) {
 	}
 }
 
-export function digest(header, hashes) {
+export function replayDigest(header, rows) {
+	return digest(header, rows.map(row => rowHash(row, header)), true);
+}
+
+export function digest(header, hashes, replay = false) {
 	const out = new Encoder();
 
 	must(isObject(header), 'the header is not an object');
-	out.text(FORMAT);
+	out.text(replay ? REPLAY_FORMAT : FORMAT);
 	out.text(header.database, 'database');
 	out.text(header.agent, 'agent');
 	putStatements(out, header.statements);
-	putTables(out, header.tables);
+	putTables(out, header.tables, replay);
 	out.flag(header.complete, 'complete');
 	must(header.schema === undefined || header.schema === null,
 	    'schema is not known to this version of the digest');
@@ -197,7 +215,7 @@ async function *lines(stream) {
 }
 
 async function main() {
-	const hashes = [];
+	const hashes = [], replay = process.argv[2] === '--replay';
 	let header;
 
 	for await (const line of lines(process.stdin)) {
@@ -206,9 +224,9 @@ async function main() {
 		if (header === undefined)
 			header = JSON.parse(line);
 		else
-			hashes.push(rowHash(JSON.parse(line)));
+			hashes.push(rowHash(JSON.parse(line), replay ? header : undefined));
 	}
-	console.log(digest(header, hashes));
+	console.log(digest(header, hashes, replay));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -17,8 +17,8 @@
 static char id[] = "id", quoted_id[] = "id", a[] = "a\"b",
 	    quoted_a[] = "\"a\"\"b\"", type[] = "integer", name[] = "public.t";
 static struct column columns[] = {
-	{ id, quoted_id, type, true, false, true },
-	{ a, quoted_a, type, false, false, false },
+	{ id, quoted_id, type, true, false, true, false },
+	{ a, quoted_a, type, false, false, false, false },
 };
 
 static struct relation

@@ -123,11 +123,12 @@ header(void)
 static void
 sealed(struct store *s, char out[DIGEST_HEX_SIZE])
 {
+	char *const one[SEAL_NDIGESTS] = { [SEAL_DIGEST] = out };
 	json_t *h = header();
 	struct err e = ERR_INIT;
 	int r;
 
-	while ((r = store_seal_step(s, h, out, &e)) == 1)
+	while ((r = store_seal_step(s, h, one, &e)) == 1)
 		;
 	if (r == -1)
 		fail_msg("%s", e.text);
