@@ -12,6 +12,7 @@
 
 /* Node and List, which do not count as depth, stand between the others. */
 #define LEVELS_MAX (3 * PARSE_DEPTH_MAX)
+#define WHITE " \t\n\r\f\v"
 #define SEEN 1024 /* a power of two; there are some 300 names in use */
 
 /* Why there is no tree; STRANGE: it is to be had in another way. */
@@ -23,6 +24,7 @@ struct reading {
 	ProtobufCMessage **items; /* of the lists around this place */
 	size_t n, room;
 	int depth, levels;
+	bool bounds; /* in the bounds of an array's type */
 	enum fault fault;
 };
 
@@ -324,18 +326,30 @@ list(struct reading *r, const ProtobufCFieldDescriptor *f, ProtobufCMessage *m)
 }
 
 static bool
+is_bounds(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
+{
+	return m->descriptor == &pg_query__type_name__descriptor &&
+	       f->offset == offsetof(PgQuery__TypeName, array_bounds);
+}
+
+static bool
 pair(struct reading *r, ProtobufCMessage *m)
 {
 	const char *key = text(r);
 	const ProtobufCFieldDescriptor *f;
+	bool read;
 
 	if (key == NULL || !expect(r, ':'))
 		return false;
 	f = field_of(m->descriptor, key);
 	if (f == NULL)
 		return fail(r, FAULT_STRANGE);
-	if (f->label == PROTOBUF_C_LABEL_REPEATED)
-		return list(r, f, m);
+	if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+		r->bounds = is_bounds(m, f);
+		read = list(r, f, m);
+		r->bounds = false;
+		return read;
+	}
 	if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
 		*(uint32_t *)member(m, f->quantifier_offset) = f->id;
 	return value(r, f, member(m, f->offset));
@@ -371,7 +385,7 @@ find_sign(struct reading *r, const PgQuery__AConst *c)
 		return false;
 	if (sql[at] != '-')
 		return sql[at] >= '0' && sql[at] <= '9';
-	at += 1 + strspn(sql + at + 1, " \t\n\r\f\v");
+	at += 1 + strspn(sql + at + 1, WHITE);
 	end = sql + at;
 	end += strspn(end, "0123456789");
 	errno = 0;
@@ -382,11 +396,35 @@ find_sign(struct reading *r, const PgQuery__AConst *c)
 	return true;
 }
 
+/* Whether a bound may be 0: [0] is in the text, or what may become it. */
 static bool
-find_value(struct reading *r, const ProtobufCMessage *m)
+has_zero_bound(const char *sql)
+{
+	const char *at = sql;
+
+	while ((at = strchr(at, '[')) != NULL) {
+		at += 1 + strspn(at + 1, WHITE);
+		if (*at == '0' || *at == '-' || *at == '/')
+			return true;
+	}
+	return false;
+}
+
+/* A bound that is not said is -1. */
+static bool
+find_bound(const struct reading *r, PgQuery__Node *n)
+{
+	if (!r->bounds || has_zero_bound(r->p->sql))
+		return false;
+	n->integer->ival = -1;
+	return true;
+}
+
+static bool
+find_value(struct reading *r, ProtobufCMessage *m)
 {
 	const PgQuery__AConst *c = (const void *)m;
-	const PgQuery__Node *n = (const void *)m;
+	PgQuery__Node *n = (void *)m;
 
 	if (m->descriptor == &pg_query__a__const__descriptor &&
 	    c->val_case == PG_QUERY__A__CONST__VAL_IVAL && c->ival->ival == 0)
@@ -394,7 +432,7 @@ find_value(struct reading *r, const ProtobufCMessage *m)
 	if (m->descriptor == &pg_query__node__descriptor &&
 	    n->node_case == PG_QUERY__NODE__NODE_INTEGER &&
 	    n->integer->ival == 0)
-		return fail(r, FAULT_STRANGE);
+		return find_bound(r, n) || fail(r, FAULT_STRANGE);
 	return true;
 }
 

@@ -121,14 +121,17 @@ asks_and_is_answered(void **state UNUSED)
 	struct told ok = { 0 }, syntax = { 0 }, made = { 0 }, not = { 0 };
 	const char *bad = "SELECT 'é', )", *sql = "DELETE FROM t WHERE a = 1";
 	const char *said = "SELECT /* é */ 1 NOT -- é\n IN (2)";
-	struct told bare = { 0 };
+	const char *packed = "SELECT -(1) = ANY ($1::int[])";
+	struct told bare = { 0 }, whole = { 0 };
 
+	parser_facts(p, "a", packed, strlen(packed), hear, &whole);
 	parser_facts(p, "a", "UPDATE t SET a = 1 garbage", 18, hear, &ok);
 	parser_facts(p, "a", bad, strlen(bad), hear, &syntax);
 	parser_rewrite(p, "a", sql, strlen(sql), &edit, hear, &made);
 	parser_facts(p, "a", said, strlen(said), hear, &bare);
 	parser_rewrite(p, "a", "SELECT 1", 8, &edit, hear, &not );
 	wait_for(base, &not );
+	assert_int_equal(whole.status, PARSER_OK);
 	assert_int_equal(bare.status, PARSER_OK);
 	assert_string_equal(bare.sql, "SELECT          1 NOT      \n IN (2)");
 	assert_int_equal(ok.status, PARSER_OK);
