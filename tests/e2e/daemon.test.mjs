@@ -69,7 +69,7 @@ test('the database is down at the start, comes, goes and comes back', async t =>
 test('a standby is refused with the reason, until it is promoted', async t => {
 	const c = await Cluster.start();
 	const database = await c.database(SHOP);
-	await c.stop();
+	await c.stop('fast');
 	writeFor(c.data, 'standby.signal', '');
 	const standby = start(join(bindir, 'postgres'), ['-D', c.data], { home: c.dir, last: 'SIGQUIT' });
 	await new Lines(standby.stderr).until(/ready to accept read-only connections/);

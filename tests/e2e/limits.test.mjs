@@ -210,7 +210,7 @@ test('agent_calls_max', async t => {
 });
 
 test('parser_deadline and parser_memory_max', async t => {
-	const big = `SELECT * FROM (VALUES ${list(70000, i => `(${i},${i % 10})`)}) AS v LIMIT 1`;
+	const big = `SELECT * FROM (VALUES ${list(95000, i => `(${i},${i % 10})`)}) AS v LIMIT 1`;
 	const answer = async (sql, config) => {
 		const w = await world(t, { setup, config: `[airlock]\nstatement_bytes_max = 1M\n${config}` });
 		const a = await w.agent.query(sql);

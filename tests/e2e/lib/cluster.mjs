@@ -67,8 +67,9 @@ export class Cluster {
 		await this.log.until(/database system is ready to accept connections/);
 	}
 
-	// mode: fast, or immediate as in a crash.
-	async stop(mode = 'fast') {
+	// mode: immediate, as in a crash; or fast, which first writes to disk all that
+	// the tests have made, and that can take longer than anyone wants to wait.
+	async stop(mode = 'immediate') {
 		if (this.borrowed)
 			return;
 		process.kill(this.child.pid, { fast: 'SIGINT', immediate: 'SIGQUIT' }[mode]);
