@@ -32,7 +32,7 @@ table() {
 	stale|src/core/proof.c|s/if \(!c->tables\[i\].exact &&/if (false \&\&/|oracle
 	# the transaction
 	snapshot|src/core/execute.c|s/BEGIN ISOLATION LEVEL REPEATABLE READ/BEGIN ISOLATION LEVEL READ COMMITTED/|oracle
-	deferred|src/core/execute.c|s/"SET CONSTRAINTS ALL IMMEDIATE"/"SET CONSTRAINTS ALL DEFERRED"/|oracle
+	deferred|src/core/examine.c|s/"SET CONSTRAINTS ALL IMMEDIATE"/"SET CONSTRAINTS ALL DEFERRED"/|oracle
 	# what rows come to
 	net|src/diff/net.c|s/if \(!is_of\(n, i, hash\)\)/if (true)/|oracle
 	flags|src/diff/net.c|s/if \(!any && !flags_differ\(n\)\)/if (!any)/|oracle

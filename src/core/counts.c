@@ -52,6 +52,7 @@ read_row(const struct batch *b, size_t i, int row, struct count_row *out,
 	const char *catalog = batch_cell(b, i, row, COUNT_CATALOG);
 	const char *root = batch_cell(b, i, row, COUNT_ROOT);
 	const char *triggers = batch_cell(b, i, row, COUNT_TRIGGERS);
+	const char *defers = batch_cell(b, i, row, COUNT_DEFERS);
 	uint64_t oid;
 
 	if (name == NULL || kind == NULL || persistence == NULL)
@@ -72,6 +73,7 @@ read_row(const struct batch *b, size_t i, int row, struct count_row *out,
 	out->persistence = persistence[0];
 	out->exclusive = modes != NULL && is_exclusive(modes);
 	out->triggers = triggers != NULL && triggers[0] == 't';
+	out->defers = defers == NULL || defers[0] == 't';
 	out->catalog = catalog != NULL && catalog[0] == 't';
 	return 0;
 }

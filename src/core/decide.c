@@ -397,6 +397,8 @@ decide_commit(struct change *c, const struct operator_peer *who,
 	    "::pg_catalog.text",
 	    0, NULL);
 	(void)session_vouch(b);
+	/* What ran just now may have turned it off. */
+	batch_add(b, "SET LOCAL synchronous_commit = on", 0, NULL);
 	link_run(c->link, b, rechecked, d);
 }
 

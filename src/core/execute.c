@@ -9,88 +9,9 @@
 #include "core/run.h"
 #include "pg/session.h"
 
-#define DEAD_MAN_MS 30000 /* beyond the time left; see session pins */
-#define SETTLE_ROUNDS 8   /* of deferred work that puts off more */
 #define LOOK_MS 150 /* then, and each such while again, who is in the way */
 
 /* --- the batch ---------------------------------------------------------- */
-
-/* What the server is to do when nobody tells it anything more: end the
- * transaction a little after its time to live. */
-static size_t
-add_pins(struct run *r, struct batch *b)
-{
-	const struct limits *l = &r->gate->o->limits;
-	const struct change *c = r->change;
-	int64_t left = c->expires_boot != 0 ? c->expires_boot - clock_boot_ms()
-	                                    : l->ttl_ms;
-	char lock[16], statement[16], idle[24], name[64];
-	const char *values[] = { lock, statement, idle, name,
-		pool_search_path(c->login->pool) };
-
-	snprintf(lock, sizeof(lock), "%d", l->lock_timeout_ms);
-	snprintf(statement, sizeof(statement), "%d", l->write_timeout_ms);
-	snprintf(idle, sizeof(idle), "%lld",
-	    (long long)(left > 0 ? left : 0) + DEAD_MAN_MS);
-	snprintf(name, sizeof(name), "airlock: %.32s %s", r->agent->o->name,
-	    c->id);
-	return batch_add_prepared(b, SESSION_PIN, 5, values);
-}
-
-/* Small tables are counted; a large one is not worth a scan. */
-static bool
-is_countable(const struct run *r)
-{
-	const struct relation *rel = r->relation;
-
-	return rel != NULL && rel->readable && !rel->row_security &&
-	       (rel->kind == 'r' || rel->kind == 'p') &&
-	       rel->estimate <= 2.0 * (double)r->gate->o->limits.count_rows_max;
-}
-
-static void
-add_examination(struct run *r, struct batch *b)
-{
-	const char *oids[] = { catalog_oids(r->change->login->catalog) };
-	char *count;
-
-	/* A deferred trigger may have set what it liked, and COMMIT and the
-	 * dead man go by it. */
-	r->i_settled = add_pins(r, b);
-	batch_add(b, "SET LOCAL plan_cache_mode = force_generic_plan", 0, NULL);
-	r->i_counts = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
-	r->i_lsn = batch_add(b,
-	    "SELECT pg_catalog.pg_current_wal_insert_lsn(), " SESSION_HOLDS, 0,
-	    NULL);
-	r->i_rows = 0;
-	if (!is_countable(r))
-		return;
-	count =
-	    mem_printf("SELECT pg_catalog.count(*) FROM (SELECT 1 FROM %s%s "
-		       "LIMIT %lld) AS airlock_s",
-		r->relation->kind == 'p' ? "" : "ONLY ", r->relation->name,
-		(long long)r->gate->o->limits.count_rows_max + 1);
-	r->i_rows = batch_add(b, count, 0, NULL);
-	free(count);
-}
-
-/* Each time all that waits is run; what it puts off in turn waits for the next.
- * Whether the last one still found work is shown by the counters, as nothing
- * waits but for rows. */
-static void
-add_settling(struct run *r, struct batch *b)
-{
-	static const char sql[] = "SET CONSTRAINTS ALL IMMEDIATE";
-	const char *oids[] = { catalog_oids(r->change->login->catalog) };
-
-	batch_add(b, "SAVEPOINT airlock_c", 0, NULL);
-	r->i_constraints = batch_add(b, sql, 0, NULL);
-	for (int i = 2; i < SETTLE_ROUNDS; i++)
-		batch_add(b, sql, 0, NULL);
-	r->i_settling = batch_add_prepared(b, SESSION_COUNTS, 1, oids);
-	r->i_last = batch_add(b, sql, 0, NULL);
-	batch_add(b, "RELEASE SAVEPOINT airlock_c", 0, NULL);
-}
 
 void
 run_stop(struct run *r)
@@ -119,12 +40,8 @@ sent(const struct run *r)
 	return r->rewrite.sql;
 }
 
-/*
- * One round trip: begin or savepoint, pins, the statement, pins, what COMMIT
- * would run, pins, and the counters.  The savepoint around the deferred
- * checks is behind the statement, so that the statement's rows carry the top
- * transaction id.
- */
+/* One round trip: begin or savepoint, pins, the statement, pins, what COMMIT
+ * would run, pins, and the counters. */
 static struct batch *
 make_batch(struct run *r)
 {
@@ -139,15 +56,15 @@ make_batch(struct run *r)
 		batch_sync_tell(b, saved, r);
 	else
 		r->i_open = batch_add_prepared(b, SESSION_OPEN, 0, NULL);
-	r->i_pinned = add_pins(r, b);
+	r->i_pinned = run_add_pins(r, b);
 	if (r->deferrable != NULL)
 		batch_add(b, r->deferrable, 0, NULL);
 	r->i_statement =
 	    batch_add(b, sent(r), r->params.n, parameters_values(&r->params));
 	batch_rows(b, run_row, r);
-	r->i_left = add_pins(r, b); /* a function may have set what it liked */
-	add_settling(r, b);
-	add_examination(r, b);
+	/* A function may have set what it liked. */
+	r->i_left = run_add_pins(r, b);
+	run_add_examination(r, b);
 	return b;
 }
 
@@ -280,154 +197,6 @@ read_opening(struct run *r, const struct batch *b, struct err *e)
 	return 0;
 }
 
-/* What ran inside the statement, or deferred, can have changed a setting for
- * the rest of the transaction.  It is set back by now. */
-static enum run_next
-look_at_settings(struct run *r, const struct batch *b, size_t is)
-{
-	const char *path = pool_search_path(r->change->login->pool), *name;
-
-	if (batch_state(b, is) != BATCH_OK)
-		return RUN_GO; /* deferred work failed, and is taken back */
-	switch (session_moved(b, r->i_pinned, is, path, &name)) {
-	case SESSION_RULES:
-		return run_refuse(r, REASON_SETTING_CHANGED,
-		    "a function or trigger left %s changed", name);
-	case SESSION_IMAGES:
-		r->misprinted = r->misprinted || is == r->i_left;
-		return RUN_GO;
-	default:
-		return RUN_GO;
-	}
-}
-
-/* A held cursor's query is run by COMMIT itself. */
-static enum run_next
-look_at_cursors(struct run *r, const struct batch *b)
-{
-	const char *holds = batch_cell(b, r->i_lsn, 0, 1);
-
-	if (batch_state(b, r->i_lsn) != BATCH_OK ||
-	    (holds != NULL && holds[0] == 'f'))
-		return RUN_GO; /* or it is not read at all */
-	return run_refuse(r, REASON_HOLDABLE_CURSOR,
-	    "a function or trigger left a cursor WITH HOLD open");
-}
-
-/* The last round did something: more may wait, and be run by COMMIT. */
-static int
-read_settling(struct run *r, const struct batch *b, struct err *e)
-{
-	struct counts before = { 0 };
-
-	if (counts_read(b, r->i_settling, &before, e) == -1)
-		return -1;
-	r->unsettled = !counts_equal(&before, &r->counts);
-	if (r->unsettled)
-		snprintf(r->deferred, sizeof(r->deferred),
-		    "deferred triggers put off more work each time they run, "
-		    "%d times and on",
-		    SETTLE_ROUNDS);
-	counts_release(&before);
-	return 0;
-}
-
-static int
-read_examination(struct run *r, const struct batch *b, struct err *e)
-{
-	const char *lsn = batch_cell(b, r->i_lsn, 0, 0);
-	const char *rows =
-	    r->i_rows != 0 ? batch_cell(b, r->i_rows, 0, 0) : NULL;
-
-	if (lsn == NULL ||
-	    text_copy(r->insert_lsn, sizeof(r->insert_lsn), lsn, e) == -1)
-		return err_set(e, ERR_DATABASE,
-		    "the server did not tell its WAL position");
-	r->rows_now = rows != NULL ? strtoll(rows, NULL, 10) : -1;
-	if (r->rows_now > r->gate->o->limits.count_rows_max)
-		r->rows_now = -2;
-	counts_release(&r->counts);
-	return counts_read(b, r->i_counts, &r->counts, e);
-}
-
-/* Deferred work fails: COMMIT would be refused.  The change is held all the
- * same, so that the missing statement can be added. */
-static void
-recovered(void *arg, struct link *l UNUSED, struct batch *b)
-{
-	struct run *r = arg;
-	struct err e = ERR_INIT;
-
-	r->in_batch = false;
-	if (batch_is_lost(b))
-		(void)run_link_failed(r, batch_err(b), true);
-	else if (look_at_cursors(r, b) != RUN_GO)
-		return;
-	else if (!batch_is_ok(b) || read_examination(r, b, &e) == -1)
-		(void)run_refuse(r, REASON_UNAVAILABLE,
-		    "the transaction could not be examined: %s",
-		    e.code != ERR_NONE
-			? e.text
-			: result_message(batch_result(b, batch_failed(b))));
-	else
-		run_go(r);
-}
-
-static enum run_next
-recover_constraints(struct run *r, const struct batch *failed)
-{
-	const PGresult *res = batch_result(failed, batch_failed(failed));
-	const char *name = PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME);
-	struct batch *b = batch_new();
-
-	snprintf(r->deferred, sizeof(r->deferred), "%s%s%.63s: %.180s",
-	    result_sqlstate(res), name != NULL ? " " : "",
-	    name != NULL ? name : "", result_message(res));
-	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_c", 0, NULL);
-	batch_add(b, "RELEASE SAVEPOINT airlock_c", 0, NULL);
-	add_examination(r, b);
-	r->in_batch = true;
-	link_run(r->change->link, b, recovered, r);
-	return RUN_WAIT;
-}
-
-/* RUN_GO: all is well. */
-static enum run_next
-look_at(struct run *r, const struct batch *b, struct err *e)
-{
-	size_t failed = batch_failed(b);
-
-	if (r->row_err.code == ERR_LIMIT) {
-		if (failed == (size_t)-1 && read_examination(r, b, e) == -1)
-			log_warnx("%s: %s", r->change->id, e->text);
-		return run_too_large(r, r->row_err.text);
-	}
-	if (r->row_err.code != ERR_NONE)
-		return run_refuse(r, REASON_UNAVAILABLE,
-		    "a row of the diff could not be kept: %s", r->row_err.text);
-	if (failed == r->i_statement)
-		return statement_failed(r, b);
-	if (!r->adding && batch_state(b, r->i_open) == BATCH_OK &&
-	    read_opening(r, b, e) == -1)
-		return run_refuse(r, REASON_UNAVAILABLE, "%s", e->text);
-	if (batch_state(b, r->i_left) == BATCH_OK &&
-	    (look_at_settings(r, b, r->i_left) != RUN_GO ||
-		look_at_settings(r, b, r->i_settled) != RUN_GO))
-		return RUN_OVER;
-	if (failed >= r->i_constraints && failed <= r->i_last &&
-	    failed != r->i_settling)
-		return recover_constraints(r, b);
-	if (failed != (size_t)-1)
-		return run_refuse(r, REASON_UNAVAILABLE,
-		    "the transaction could not be opened or examined: %s",
-		    result_message(batch_result(b, failed)));
-	if (look_at_cursors(r, b) != RUN_GO)
-		return RUN_OVER;
-	if (read_examination(r, b, e) == -1 || read_settling(r, b, e) == -1)
-		return run_refuse(r, REASON_UNAVAILABLE, "%s", e->text);
-	return RUN_GO;
-}
-
 /* A RETURNING that gave no row still has columns to tell. */
 static int
 lay_out(struct run *r, const struct batch *b, struct err *e)
@@ -445,6 +214,35 @@ lay_out(struct run *r, const struct batch *b, struct err *e)
 		r->plan.why = "a function changed how values are printed";
 	}
 	return 0;
+}
+
+/* RUN_GO: the statement did what it should, whatever comes of deferred work. */
+static enum run_next
+look_at(struct run *r, const struct batch *b)
+{
+	struct err e = ERR_INIT;
+	size_t failed = batch_failed(b);
+
+	if (r->row_err.code == ERR_LIMIT) {
+		if (failed == (size_t)-1 && run_read_counts(r, b, &e) == -1)
+			log_warnx("%s: %s", r->change->id, e.text);
+		return run_too_large(r, r->row_err.text);
+	}
+	if (r->row_err.code != ERR_NONE)
+		return run_refuse(r, REASON_UNAVAILABLE,
+		    "a row of the diff could not be kept: %s", r->row_err.text);
+	if (failed == r->i_statement)
+		return statement_failed(r, b);
+	if (!r->adding && batch_state(b, r->i_open) == BATCH_OK &&
+	    read_opening(r, b, &e) == -1)
+		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
+	if (batch_state(b, r->i_statement) != BATCH_OK)
+		return RUN_GO; /* what failed before it is told with the rest */
+	if (run_look_at_settings(r, b, r->i_left) != RUN_GO)
+		return RUN_OVER;
+	if (lay_out(r, b, &e) == -1)
+		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
+	return RUN_GO;
 }
 
 /* A first statement that lost a race before anyone saw it is tried once more,
@@ -485,44 +283,38 @@ try_again(struct run *r)
 	link_run(r->change->link, b, began_again, r);
 }
 
+bool
+run_is_whole(struct run *r, const struct link *l, const struct batch *b)
+{
+	struct err e = ERR_INIT;
+
+	if (batch_is_lost(b))
+		(void)run_link_failed(r, batch_err(b), true);
+	else if (r->cancelled)
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the call was cancelled");
+	else if (batch_is_ok(b) && link_transaction(l) != PQTRANS_INTRANS)
+		(void)run_refuse(r, REASON_UNAVAILABLE,
+		    "the transaction is not as it was left");
+	else if (batch_is_ok(b) && link_check_pins(l, &e) == -1)
+		(void)run_refuse(r, REASON_SETTING_CHANGED, "%s", e.text);
+	else
+		return true;
+	return false;
+}
+
 static void
 executed(void *arg, struct link *l, struct batch *b)
 {
 	struct run *r = arg;
-	struct err e = ERR_INIT;
 
 	r->in_batch = r->stoppable = false;
 	run_stop_watching(r);
-	if (batch_is_lost(b)) {
-		(void)run_link_failed(r, batch_err(b), true);
+	if (!run_is_whole(r, l, b) || !run_looked_before(r, b))
 		return;
-	}
-	if (r->cancelled) {
-		(void)run_refuse(r, REASON_UNAVAILABLE,
-		    "the call was cancelled");
-		return;
-	}
-	/* The statement must have left the transaction as ours. */
-	if (batch_is_ok(b) && link_transaction(l) != PQTRANS_INTRANS) {
-		(void)run_refuse(r, REASON_UNAVAILABLE,
-		    "the transaction is not as it was left");
-		return;
-	}
-	if (batch_is_ok(b) && link_check_pins(l, &e) == -1) {
-		(void)run_refuse(r, REASON_SETTING_CHANGED, "%s", e.text);
-		return;
-	}
-	if (!run_looked_before(r, b))
-		return;
-	if (is_worth_a_retry(r, b)) {
+	if (is_worth_a_retry(r, b))
 		try_again(r);
-		return;
-	}
-	if (look_at(r, b, &e) != RUN_GO)
-		return;
-	if (lay_out(r, b, &e) == -1)
-		(void)run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
-	else
+	else if (look_at(r, b) == RUN_GO && run_examine(r, b) == RUN_GO)
 		run_go(r);
 }
 

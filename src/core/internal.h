@@ -113,7 +113,8 @@ struct count_row {
 	char kind, persistence;
 	bool catalog, exclusive;
 	uint64_t n[IMAGE_NOPS];
-	bool triggers; /* or foreign keys */
+	bool triggers; /* or foreign keys, */
+	bool defers;   /* of which some may wait for COMMIT */
 };
 struct counts {
 	struct count_row *v;

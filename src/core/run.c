@@ -23,6 +23,7 @@ static run_step *const steps[] = {
 	know_catalogs,     /* the first write after the start waits for them */
 	run_deferrable,    /* what is deferred again before one is added */
 	run_execute,       /* begin, statement, counters: one round trip */
+	run_settle,        /* what deferred work puts off in its turn */
 	run_verify,        /* the target is still what it was taken for */
 	weigh,             /* the condition, by that definition */
 	run_consult_again, /* and so is all that it ran */

@@ -163,5 +163,21 @@ run_step run_judge;
 void run_stop(struct run *r);
 run_step run_execute;
 void run_stop_watching(struct run *r);
+/* The batch came back, the transaction is open, and r is still wanted; else r
+ * is over. */
+bool run_is_whole(struct run *r, const struct link *l, const struct batch *b);
+/* core/examine.c: sets all settings and says what they were; what they were
+ * where that was asked as `is`, behind the statement: RUN_GO, or it is over. */
+size_t run_add_pins(struct run *r, struct batch *b);
+enum run_next run_look_at_settings(struct run *r, const struct batch *b,
+    size_t is);
+/* What would wait for COMMIT is run, settings are set back, and the counters
+ * are asked for; looks at all that.  RUN_GO: r->counts are its counters. */
+void run_add_examination(struct run *r, struct batch *b);
+enum run_next run_examine(struct run *r, const struct batch *b);
+int run_read_counts(struct run *r, const struct batch *b,
+    struct err *e) MUST_CHECK;
+/* Where that may have put off more, it is run until nothing waits. */
+run_step run_settle;
 
 #endif

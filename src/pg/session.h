@@ -100,6 +100,7 @@ enum session_count {
 	COUNT_CATALOG, /* "t": a system catalog, found by its counters */
 	COUNT_ROOT,    /* the top-level partitioned table's name, or null */
 	COUNT_TRIGGERS,
+	COUNT_DEFERS, /* "t": of its triggers, some may be deferred */
 };
 
 #endif

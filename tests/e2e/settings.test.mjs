@@ -56,6 +56,17 @@ test('a trigger that changes how values are printed changes no image', async t =
 	}
 });
 
+test('images are read anew also where deferred work fails', async t => {
+	const w = await world(t, { setup: `${odd(set('extra_float_digits', '-13'))}
+		CREATE TABLE pa(id int PRIMARY KEY);
+		ALTER TABLE f ADD COLUMN pa int CONSTRAINT f_pa REFERENCES pa DEFERRABLE INITIALLY DEFERRED;` });
+	const { json, text } = await w.agent.execute('UPDATE f SET x = x + 0.001, pa = 7 WHERE id = 1');
+	assert.match(json?.reasons.find(x => x.code === 'DEFERRED_FAILURE')?.text ?? '', /23503 f_pa/, text);
+	assert.deepEqual([json.complete, counts(json.tables[0])], [true, [0, 1, 0, 0]], text);
+	const { rows } = await w.operator.show(json.change_id);
+	assert.deepEqual([rows[0].before.x, rows[0].after.x, rows[0].after.pa], ['0.1', '0.101', '7']);
+});
+
 test('a setting that a function has of its own is its own', async t => {
 	const expected = await plain(t);
 	const w = await world(t, { setup: `${odd('')} ALTER FUNCTION g() SET extra_float_digits = '-13';
