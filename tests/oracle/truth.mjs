@@ -150,7 +150,7 @@ export function faultsOf({ head, rows }, tables, before, after, { may = () => nu
 		faults.push(`complete is ${head.complete}, by its tables ${complete}`);
 	if (!head.complete && (head.risk !== 'high' || !head.reasons.some(x => x.code === 'INCOMPLETE' || x.code === 'HIDDEN_DDL')))
 		faults.push(`incomplete, risk ${head.risk}, without saying why: ${JSON.stringify(head.reasons)}`);
-	const again = digest(head, rows.map(rowHash));
+	const again = digest(head, rows.map(r => rowHash(r)));
 	if (again !== head.digest)
 		faults.push(`the digest is ${head.digest}, and recomputed ${again}`);
 	return faults;
