@@ -171,9 +171,11 @@ reply_server(struct reply *r, const PGresult *res, const char *sent,
 void
 reply_link(struct reply *r, const struct err *e, bool started)
 {
-	enum reason reason = started                ? REASON_LOST
-	                     : e->code == ERR_LIMIT ? REASON_TOO_MANY_CHANGES
-	                                            : REASON_DATABASE_DOWN;
+	bool limit =
+	    e->code == ERR_LIMIT; /* links in number, or a row's size */
+	enum reason reason =
+	    started ? (limit ? REASON_DIFF_TOO_LARGE : REASON_LOST)
+		    : (limit ? REASON_TOO_MANY_CHANGES : REASON_DATABASE_DOWN);
 
 	reply_reason(r, reason, "%s: %s", reasons[reason].meaning, e->text);
 }

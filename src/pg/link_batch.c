@@ -102,7 +102,9 @@ take_row(struct link *l, const struct batch_step *s, PGresult *r)
 	if (fits)
 		s->row(s->arg, r);
 	else
-		link_die(l, ERR_LIMIT, "a row is larger than row_bytes_max");
+		link_die(l, ERR_LIMIT,
+		    "a row is larger than row_bytes_max; the transaction "
+		    "was ended");
 	PQclear(r);
 	return fits;
 }
@@ -203,5 +205,6 @@ link_readable(struct link *l)
 	/* So that no row far above the limit is held in memory. */
 	if (l->state == LINK_BUSY && l->row_bytes > l->row_bytes_max + SLACK)
 		link_die(l, ERR_LIMIT,
-		    "a row or message is larger than row_bytes_max");
+		    "a row is much larger than row_bytes_max; the transaction "
+		    "was ended");
 }

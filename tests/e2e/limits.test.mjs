@@ -118,8 +118,20 @@ test('row_bytes_max', async t => {
 		}
 	const many = await w.agent.query(`SELECT repeat('x', ${at}) FROM generate_series(1, 20)`);
 	assert.equal(outcome(many), 'rows', 'each is a row of its own');
-	const write = await w.agent.execute(`UPDATE t SET a = repeat('x', ${2 ** 21}) WHERE id = 1`);
-	assert.match(write.text, /row_bytes_max/);
+	// a row of a write has what identifies it beside its values
+	const write = async (n, more) => {
+		const answer = await w.agent.execute(`UPDATE t SET a = repeat('x', ${n}) WHERE id = 1`, more);
+		if (answer.json?.change_id)
+			await w.agent.call('db_withdraw', { change_id: answer.json.change_id });
+		return answer;
+	};
+	const most = await edge(at / 2, at, async n => outcome(await write(n)) === 'pending');
+	assert.ok(most > at - 200, `${most}`);
+	for (const n of [most + 1, 2 ** 21, 2 ** 26])
+		assert.match((await write(n)).text, /^REFUSED DIFF_TOO_LARGE: .*larger than row_bytes_max; the transaction was ended/, `${n}`);
+	const held = await w.agent.execute('UPDATE t SET a = \'y\' WHERE id = 2');
+	assert.equal(outcome(await write(2 ** 21, { change_id: held.json.change_id })), 'DIFF_TOO_LARGE');
+	assert.deepEqual((await w.agent.status(held.json.change_id)).json.why, 'lost');
 	assert.equal(await w.sql('SELECT count(*) FROM t WHERE a <> \'x\''), '0');
 	assert.equal(outcome(await w.agent.query('SELECT 1')), 'rows');
 });
