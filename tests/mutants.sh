@@ -19,10 +19,14 @@ table() {
 	# rows: each side is asked what it sees at the places of the other
 	two-way-old|src/core/sweep_pair.c|s/if \(find_place\(b, 1, &im.was.*\) != -1\)/if (false)/|oracle
 	two-way-new|src/core/sweep_pair.c|s/if \(find_place\(b, 0, &im.is.*\) != -1\)/if (false)/|e2e wrap
-	multixact|src/core/sweep.h|s/(\$2::pg_catalog.int8\) & 4294967295\) <) 2147483648/\1 0/|oracle
+	multixact|src/core/sweep.h|s/(\$2::pg_catalog.int8\) & 4294967295\) <) \$3/\1 0 * $3/|oracle
 	subxact-old|src/core/sweep.h|s/(\$1::pg_catalog.int8\) & 4294967295\)) < 2147483648/\1 = 0/|e2e wrap
 	subxact-new|src/core/sweep.h|s/(pg_catalog.age\(airlock_s.xmin\)) <= 0/\1 = 0/|oracle
 	chain|src/core/sweep_pair.c|s/(is_now) <> (airlock_k.was)/\1 IS NULL AND \1 <> \2/|oracle
+	# what an UPDATE leaves as it was
+	moves-set|src/diff/capture.c|s/c->moves\[k\] = true;/c->moves[k] = false;/|oracle
+	moves-fired|src/diff/capture.c|s/r->before_update_trigger \|\| r->columns/r->columns/|oracle
+	moves-made|src/diff/capture.c|s/\|\| r->columns\[k\].generated/|| false/|oracle
 	# counters: the images against what the server counted
 	counters|src/core/proof.c|s/agrees = leaf != NULL && memcmp\(.*$/agrees = leaf != NULL;/|oracle
 	unmentioned|src/core/proof.c|s/agrees = leaf != NULL && memcmp/agrees = leaf == NULL || !memcmp/|oracle

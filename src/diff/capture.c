@@ -9,6 +9,7 @@
 #include "base/mem.h"
 
 #define RESULT_COLUMNS_MAX 1600 /* MaxTupleAttributeNumber is 1664 */
+#define NAME_WHOLE_MAX 62 /* bytes of a name that no server cuts or folds */
 
 /* --- the plan ------------------------------------------------------------ */
 
@@ -68,11 +69,54 @@ conflict_obstacle(const struct facts *f, const struct relation *r)
 	return NULL;
 }
 
+/* --- what is asked for --- */
+
+/* Rows of a table without parts lie in it. */
+static bool
+is_one_leaf(const struct relation *r)
+{
+	return r->kind == 'r';
+}
+
+/* How a server in another encoding folds or cuts other names is not known. */
+static bool
+is_surely(const char *name, const char *column)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)name[i] >= 0x80)
+			return false;
+	return n <= NAME_WHOLE_MAX && strcmp(name, column) == 0;
+}
+
+/* The columns that an UPDATE can leave with another text: those that it sets,
+ * and those that are computed; all of them where that is not certain. */
+static void
+find_moving(struct capture *c, const struct facts *f)
+{
+	const struct relation *r = c->relation;
+	size_t met = 0;
+
+	c->moves = mem_array(r->ncolumns, sizeof(*c->moves));
+	for (size_t i = 0; i < f->nset_columns; i++)
+		for (size_t k = 0; k < r->ncolumns; k++)
+			if (is_surely(f->set_columns[i], r->columns[k].name)) {
+				c->moves[k] = true;
+				met++;
+			}
+	for (size_t k = 0; k < r->ncolumns; k++)
+		if (met == 0 || met != f->nset_columns || !is_one_leaf(r) ||
+		    r->before_update_trigger || r->columns[k].generated)
+			c->moves[k] = true;
+}
+
 static void
 add_new_side(struct text *t, const char *ref, const struct relation *r)
 {
-	text_add(t, t->len > 0 ? ", " : "");
-	text_addf(t, "%s.tableoid, %s.ctid", ref, ref);
+	if (!is_one_leaf(r))
+		text_addf(t, "%s.tableoid, ", ref);
+	text_addf(t, "%s.ctid", ref);
 	for (size_t i = 0; i < r->ncolumns; i++)
 		text_addf(t, ", %s.%s", ref, r->columns[i].quoted);
 }
@@ -80,30 +124,44 @@ add_new_side(struct text *t, const char *ref, const struct relation *r)
 /* FROM (SELECT ...) AS b: the old row versions, under names that no statement
  * of an agent has. */
 static void
+add_old_rows(struct capture *c, const struct facts *f, struct text *from)
+{
+	const struct relation *r = c->relation;
+	const char *n = c->nonce;
+
+	text_addf(from, "(SELECT airlock_s.ctid AS airlock_%s_c", n);
+	if (!is_one_leaf(r))
+		text_addf(from, ", airlock_s.tableoid AS airlock_%s_t", n);
+	for (size_t i = 0; i < r->ncolumns; i++)
+		if (c->moves[i])
+			text_addf(from, ", airlock_s.%s AS airlock_%s_%zu",
+			    r->columns[i].quoted, n, i);
+	text_addf(from, " FROM %s%s AS airlock_s) AS airlock_%s",
+	    f->only ? "ONLY " : "", r->name, n);
+}
+
+static void
 plan_update(struct capture *c, const struct facts *f, const char *ref)
 {
 	const struct relation *r = c->relation;
-	struct text from = { 0 }, ret = { 0 };
+	struct text from = { 0 }, where = { 0 }, ret = { 0 };
 	const char *n = c->nonce;
 
-	text_addf(&from,
-	    "(SELECT airlock_s.tableoid AS airlock_%s_t, airlock_s.ctid AS "
-	    "airlock_%s_c",
-	    n, n);
-	for (size_t i = 0; i < r->ncolumns; i++)
-		text_addf(&from, ", airlock_s.%s AS airlock_%s_%zu",
-		    r->columns[i].quoted, n, i);
-	text_addf(&from, " FROM %s%s AS airlock_s) AS airlock_%s",
-	    f->only ? "ONLY " : "", r->name, n);
-	c->from = text_take(&from);
-	c->where = mem_printf("%s.ctid = airlock_%s.airlock_%s_c AND "
-			      "%s.tableoid = airlock_%s.airlock_%s_t",
-	    ref, n, n, ref, n, n);
+	find_moving(c, f);
+	add_old_rows(c, f, &from);
+	text_addf(&where, "%s.ctid = airlock_%s.airlock_%s_c", ref, n, n);
+	if (!is_one_leaf(r))
+		text_addf(&where, " AND %s.tableoid = airlock_%s.airlock_%s_t",
+		    ref, n, n);
 	add_new_side(&ret, ref, r);
-	text_addf(&ret, ", airlock_%s.airlock_%s_t, airlock_%s.airlock_%s_c", n,
-	    n, n, n);
+	if (!is_one_leaf(r))
+		text_addf(&ret, ", airlock_%s.airlock_%s_t", n, n);
+	text_addf(&ret, ", airlock_%s.airlock_%s_c", n, n);
 	for (size_t i = 0; i < r->ncolumns; i++)
-		text_addf(&ret, ", airlock_%s.airlock_%s_%zu", n, n, i);
+		if (c->moves[i])
+			text_addf(&ret, ", airlock_%s.airlock_%s_%zu", n, n, i);
+	c->from = text_take(&from);
+	c->where = text_take(&where);
 	c->returning = text_take(&ret);
 }
 
@@ -174,6 +232,7 @@ capture_release(struct capture *c)
 	free(c->after);
 	free(c->names);
 	free(c->key);
+	free(c->moves);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -182,12 +241,18 @@ capture_release(struct capture *c)
 static int
 block_columns(const struct capture *c)
 {
-	int side;
+	int place, n;
 
 	if (c->path == CAPTURE_PLAIN)
 		return 0;
-	side = (int)c->relation->ncolumns + 2;
-	return c->kind == STMT_UPDATE ? 2 * side : side;
+	place = is_one_leaf(c->relation) ? 1 : 2;
+	n = place + (int)c->relation->ncolumns;
+	if (c->kind != STMT_UPDATE)
+		return n;
+	n += place;
+	for (size_t i = 0; i < c->relation->ncolumns; i++)
+		n += c->moves[i];
+	return n;
 }
 
 /* A star in the agent's own RETURNING also gives the columns of our FROM item;
@@ -207,7 +272,7 @@ static void
 lay_out_image(struct capture *c, int block)
 {
 	const struct relation *r = c->relation;
-	int side = (int)r->ncolumns + 2;
+	int side = (int)r->ncolumns + (is_one_leaf(r) ? 1 : 2);
 
 	c->first_new = c->kind == STMT_DELETE ? -1 : block;
 	c->first_old = c->kind == STMT_DELETE   ? block
@@ -243,20 +308,31 @@ capture_lay_out(struct capture *c, const PGresult *res, struct err *e)
 	return 0;
 }
 
+/* A side of a row; of one that `only` names columns of, the others stand in v
+ * already. */
 static int
-read_side(const struct capture *c, const PGresult *res, int first,
-    struct value *v, struct rowid *id, struct err *e)
+read_side(const struct capture *c, const PGresult *res, int col,
+    const bool *only, struct value *v, struct rowid *id, struct err *e)
 {
-	if (rowid_parse(PQgetvalue(res, 0, first),
-		PQgetvalue(res, 0, first + 1), id, e) == -1)
-		return -1;
-	for (size_t i = 0; i < c->relation->ncolumns; i++) {
-		int col = first + 2 + (int)i;
+	const struct relation *r = c->relation;
 
+	if (is_one_leaf(r)) {
+		id->leaf = r->oid;
+		if (rowid_parse_ctid(PQgetvalue(res, 0, col), id, e) == -1)
+			return -1;
+	} else if (rowid_parse(PQgetvalue(res, 0, col),
+		       PQgetvalue(res, 0, col + 1), id, e) == -1) {
+		return -1;
+	}
+	col += is_one_leaf(r) ? 1 : 2;
+	for (size_t i = 0; i < r->ncolumns; i++) {
+		if (only != NULL && !only[i])
+			continue;
 		v[i].len = (size_t)PQgetlength(res, 0, col);
 		v[i].p = v[i].len == 0 && PQgetisnull(res, 0, col)
 		             ? NULL
 		             : PQgetvalue(res, 0, col);
+		col++;
 	}
 	return 0;
 }
@@ -274,14 +350,17 @@ capture_image(struct capture *c, const PGresult *res, struct image *out,
 	out->names = c->names;
 	out->key = c->key;
 	if (c->first_new != -1) {
-		if (read_side(c, res, c->first_new, c->after, &out->is, e) ==
-		    -1)
+		if (read_side(c, res, c->first_new, NULL, c->after, &out->is,
+			e) == -1)
 			return -1;
 		out->after = c->after;
 	}
 	if (c->first_old != -1) {
-		if (read_side(c, res, c->first_old, c->before, &out->was, e) ==
-		    -1)
+		if (c->moves != NULL)
+			memcpy(c->before, c->after,
+			    out->ncols * sizeof(*c->before));
+		if (read_side(c, res, c->first_old, c->moves, c->before,
+			&out->was, e) == -1)
 			return -1;
 		out->before = c->before;
 	}

@@ -23,7 +23,9 @@ enum capture_path {
  * The plan for one statement on one relation, which both stay lent to it.  Old
  * row versions of an UPDATE come from a self-join by ctid: exact under
  * REPEATABLE READ, where a row that somebody else changed meanwhile is an
- * error and never skipped.
+ * error and never skipped.  What the statement does not set is in the new
+ * version as it was in the old one and is asked for once, unless a BEFORE
+ * trigger may have set it or the row may have moved to another table.
  */
 struct capture {
 	enum capture_path path;
@@ -33,6 +35,7 @@ struct capture {
 	char nonce[9]; /* makes our column names unlike any of the agent's */
 	struct rewrite_edit edit;
 	char *from, *where, *returning;
+	bool *moves; /* of an UPDATE: columns whose old text is asked for */
 	/* of the rows, once the first has come */
 	bool laid_out;
 	int nagent;               /* the agent's own columns ... */

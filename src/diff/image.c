@@ -476,7 +476,8 @@ image_is_unchanged(const struct image *im)
 		if ((a->p == NULL) != (b->p == NULL))
 			return false;
 		if (a->p != NULL &&
-		    (a->len != b->len || memcmp(a->p, b->p, a->len) != 0))
+		    (a->len != b->len ||
+			(a->p != b->p && memcmp(a->p, b->p, a->len) != 0)))
 			return false;
 	}
 	return true;
@@ -505,19 +506,29 @@ number(const char *p, const char *before, uint64_t max, uint64_t *out)
 }
 
 int
-rowid_parse(const char *leaf, const char *ctid, struct rowid *r, struct err *e)
+rowid_parse_ctid(const char *ctid, struct rowid *r, struct err *e)
 {
-	uint64_t oid = 0, block = 0, item = 0;
-	const char *end = number(leaf, "", UINT32_MAX, &oid), *p;
+	uint64_t block = 0, item = 0;
+	const char *p = number(ctid, "(", UINT32_MAX, &block);
 
-	p = number(ctid, "(", UINT32_MAX, &block);
 	p = number(p, ",", UINT16_MAX, &item);
-	if (end == NULL || *end != '\0' || p == NULL || strcmp(p, ")") != 0)
+	if (p == NULL || strcmp(p, ")") != 0)
 		return err_set(e, ERR_INPUT,
-		    "not the place of a row version: '%.20s' '%.40s'", leaf,
-		    ctid);
-	r->leaf = (uint32_t)oid;
+		    "not the place of a row version: '%.40s'", ctid);
 	r->block = (uint32_t)block;
 	r->item = (uint16_t)item;
 	return 0;
+}
+
+int
+rowid_parse(const char *leaf, const char *ctid, struct rowid *r, struct err *e)
+{
+	uint64_t oid = 0;
+	const char *end = number(leaf, "", UINT32_MAX, &oid);
+
+	if (end == NULL || *end != '\0')
+		return err_set(e, ERR_INPUT, "not the oid of a table: '%.20s'",
+		    leaf);
+	r->leaf = (uint32_t)oid;
+	return rowid_parse_ctid(ctid, r, e);
 }

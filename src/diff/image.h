@@ -67,8 +67,11 @@ void image_hash_replay(const struct image *im, struct form *f,
 int image_hash_json(const json_t *row, struct digest *d,
     unsigned char out[DIGEST_SIZE], struct err *e) MUST_CHECK;
 
-/* "(block,item)" as the server writes a ctid. */
+/* "(block,item)" as the server writes a ctid; leaf as it writes an oid. */
 int rowid_parse(const char *leaf, const char *ctid, struct rowid *r,
+    struct err *e) MUST_CHECK;
+/* The place alone. */
+int rowid_parse_ctid(const char *ctid, struct rowid *r,
     struct err *e) MUST_CHECK;
 
 #endif

@@ -146,6 +146,148 @@ fragments_are_proved(void **state UNUSED)
 	}
 }
 
+/* The columns whose old text an UPDATE is to give, as a string of 0 and 1. */
+static const char *
+asked_of(const char *sql, const struct relation *r)
+{
+	static char moves[8];
+	struct facts f = facts_of(sql);
+	struct capture c;
+
+	capture_plan(&c, sql, &f, r);
+	for (size_t i = 0; i < r->ncolumns; i++)
+		moves[i] = c.moves[i] ? '1' : '0';
+	moves[r->ncolumns] = '\0';
+	assert_int_equal(strstr(c.from, "tableoid") != NULL, r->kind == 'p');
+	capture_release(&c);
+	facts_release(&f);
+	return moves;
+}
+
+#define SIXTY "a23456789012345678901234567890123456789012345678901234567890"
+static char set[] = "n", sum[] = "sum", acute[] = "\xc3\x89",
+	    whole[] = SIXTY "12", cut[] = SIXTY "123";
+
+static void
+what_is_not_set_is_as_it_was(void **state UNUSED)
+{
+	struct column of[] = { { id, quoted_id, type, true, false, true },
+		{ set, set, type, false, false, false },
+		{ sum, sum, type, false, false, false },
+		{ acute, acute, type, false, false, false },
+		{ whole, whole, type, false, false, false },
+		{ cut, cut, type, false, false, false } };
+	struct relation r = plain();
+
+	r.columns = of;
+	r.ncolumns = 6;
+	assert_string_equal(asked_of("UPDATE t SET n = 1", &r), "010000");
+	assert_string_equal(asked_of("UPDATE t AS x SET (id, n) = (n, id), "
+				     "sum[1] = 3, sum[2] = 4",
+				&r),
+	    "111000");
+	assert_string_equal(asked_of("UPDATE t SET n.f = DEFAULT", &r),
+	    "010000");
+	assert_string_equal(asked_of("UPDATE t SET " SIXTY "12 = 1", &r),
+	    "000010");
+	/* Which column the server takes these for is not certain. */
+	assert_string_equal(asked_of("UPDATE t SET n = 1, gone = 2", &r),
+	    "111111");
+	assert_string_equal(asked_of("UPDATE t SET n = 1, \xc3\x89 = 2", &r),
+	    "111111");
+	assert_string_equal(asked_of("UPDATE t SET n = 1, " SIXTY "123 = 2",
+				&r),
+	    "111111");
+	of[2].generated = true;
+	assert_string_equal(asked_of("UPDATE t SET n = 1", &r), "011000");
+	of[2].generated = false;
+	r.before_update_trigger = true;
+	assert_string_equal(asked_of("UPDATE t SET n = 1", &r), "111111");
+	r.before_update_trigger = false;
+	r.kind = 'p';
+	assert_string_equal(asked_of("UPDATE t SET n = 1", &r), "111111");
+}
+
+/* A row as a server would give it; NULL is SQL NULL. */
+static PGresult *
+result(const char *const *cells, int n)
+{
+	PGresult *res = PQmakeEmptyPGresult(NULL, PGRES_SINGLE_TUPLE);
+	PGresAttDesc *d = calloc((size_t)n, sizeof(*d));
+	char *same = strdup("c");
+
+	assert_non_null(d);
+	for (int i = 0; i < n; i++)
+		d[i].name = same;
+	assert_int_equal(PQsetResultAttrs(res, n, d), 1);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(PQsetvalue(res, 0, i,
+				     (char *)(uintptr_t)cells[i],
+				     cells[i] != NULL ? (int)strlen(cells[i])
+						      : -1),
+		    1);
+	free(d);
+	free(same);
+	return res;
+}
+
+static void
+assert_value(const struct value *v, const char *want)
+{
+	if (want == NULL)
+		assert_null(v->p);
+	else
+		assert_string_equal(v->p, want);
+	assert_int_equal(v->len, want != NULL ? strlen(want) : 0);
+}
+
+static void
+both_sides_are_read(void **state UNUSED)
+{
+	static const struct {
+		const char *cells[10];
+		int n;
+		char kind;
+		const char *before[2], *after[2];
+	} cases[] = {
+		{ { "agent's", "(1,2)", "7", "", "(0,1)", NULL }, 6, 'r',
+		    { "7", NULL }, { "7", "" } },
+		{ { "agent's", "(1,2)", NULL, NULL, "(0,1)", "x" }, 6, 'r',
+		    { NULL, "x" }, { NULL, NULL } },
+		{ { "agent's", "9", "(1,2)", "7", "b", "8", "(0,1)", "6", "a" },
+		    9, 'p', { "6", "a" }, { "7", "b" } },
+	};
+	static const char sql[] = "UPDATE t SET \"a\"\"b\" = '' RETURNING 1";
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		PGresult *res = result(cases[i].cells, cases[i].n);
+		struct facts f = facts_of(sql);
+		struct relation r = plain();
+		struct err e = ERR_INIT;
+		struct capture c;
+		struct image im;
+		bool one = cases[i].kind == 'r';
+
+		r.kind = cases[i].kind;
+		capture_plan(&c, sql, &f, &r);
+		assert_int_equal(capture_lay_out(&c, res, &e), 0);
+		assert_int_equal(c.nagent, 1);
+		assert_int_equal(capture_image(&c, res, &im, &e), 0);
+		assert_int_equal(im.is.leaf, one ? 5 : 9);
+		assert_int_equal(im.was.leaf, one ? 5 : 8);
+		assert_int_equal(im.is.block, 1);
+		assert_int_equal(im.is.item, 2);
+		assert_int_equal(im.was.item, 1);
+		for (size_t k = 0; k < 2; k++) {
+			assert_value(&im.before[k], cases[i].before[k]);
+			assert_value(&im.after[k], cases[i].after[k]);
+		}
+		capture_release(&c);
+		facts_release(&f);
+		PQclear(res);
+	}
+}
+
 static void
 arrays_for_the_observer(void **state UNUSED)
 {
@@ -171,6 +313,8 @@ main(void)
 		cmocka_unit_test(plain_statements_give_their_rows),
 		cmocka_unit_test(obstacles),
 		cmocka_unit_test(fragments_are_proved),
+		cmocka_unit_test(what_is_not_set_is_as_it_was),
+		cmocka_unit_test(both_sides_are_read),
 		cmocka_unit_test(arrays_for_the_observer),
 	};
 
