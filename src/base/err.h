@@ -26,10 +26,7 @@ struct err {
 	char text[512];
 };
 
-#define ERR_INIT                                                               \
-	{                                                                      \
-		0                                                              \
-	}
+#define ERR_INIT ((struct err){ 0 })
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 #define UNUSED __attribute__((unused))

@@ -95,6 +95,10 @@ connect_all(struct gate *g)
 
 /* --- start --- */
 
+static const char *const files[] = { "rows.ndjson", "rows.next", "rows.folded",
+	"rows.net" };
+#define NFILES (sizeof(files) / sizeof(files[0]))
+
 /* Files of changes that an earlier run held: nothing of them is left in the
  * database, and what must outlive them is in the journal. */
 static void
@@ -104,19 +108,17 @@ sweep_changes(int fd)
 	struct dirent *d;
 
 	while (dir != NULL && (d = readdir(dir)) != NULL) {
-		static const char *const files[] = { "rows.ndjson", "rows.next",
-			"rows.folded", "rows.net" };
 		int sub;
 
 		if (strncmp(d->d_name, "chg_", 4) != 0)
 			continue;
 		sub = openat(fd, d->d_name,
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		for (size_t i = 0;
-		     sub != -1 && i < sizeof(files) / sizeof(files[0]); i++)
-			(void)unlinkat(sub, files[i], 0);
-		if (sub != -1)
+		if (sub != -1) {
+			for (size_t i = 0; i < NFILES; i++)
+				(void)unlinkat(sub, files[i], 0);
 			close(sub);
+		}
 		if (unlinkat(fd, d->d_name, AT_REMOVEDIR) == -1)
 			log_warn("cannot remove changes/%s", d->d_name);
 	}

@@ -279,10 +279,12 @@ provide(struct pool *p)
 		wanted++;
 	if (wanted == 0 && p->spare_refused)
 		return;
-	for (wanted += p->up && !p->spare_refused;
-	     coming < wanted && coming + count(p, MEMBER_LENT) < p->o.links_max;
-	     coming++)
+	wanted += p->up && !p->spare_refused;
+	while (coming < wanted &&
+	       coming + count(p, MEMBER_LENT) < p->o.links_max) {
 		open_member(p, false);
+		coming++;
+	}
 }
 
 static void

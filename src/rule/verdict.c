@@ -200,13 +200,13 @@ static const struct {
 	{ 'g', REASON_WHERE_IGNORES_TARGET,
 	    "the condition never mentions the table" },
 };
+#define NCARELESS (sizeof(careless) / sizeof(careless[0]))
 
 static void
 ask_nested(const struct facts *f, struct verdict *v)
 {
 	for (size_t i = 0; i < f->careless.n; i++)
-		for (size_t k = 0; k < sizeof(careless) / sizeof(careless[0]);
-		     k++)
+		for (size_t k = 0; k < NCARELESS; k++)
 			if (careless[k].op == f->careless.v[i].op)
 				verdict_add(v, careless[k].r,
 				    f->careless.v[i].position,

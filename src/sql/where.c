@@ -293,15 +293,15 @@ opposite(const PgQuery__Node *a, const PgQuery__Node *b)
 	    tree_as(a, &pg_query__null_test__descriptor);
 	const PgQuery__NullTest *nb =
 	    tree_as(b, &pg_query__null_test__descriptor);
-	const PgQuery__BoolExpr *not =
+	const PgQuery__BoolExpr *negation =
 	    tree_as(b, &pg_query__bool_expr__descriptor);
 
 	if (na != NULL && nb != NULL)
 		return na->nulltesttype != nb->nulltesttype &&
 		       same(na->arg, nb->arg);
-	return not != NULL &&
-	       not ->boolop == PG_QUERY__BOOL_EXPR_TYPE__NOT_EXPR &&
-	       not ->n_args == 1 && same(a, not ->args[0]);
+	return negation != NULL &&
+	       negation->boolop == PG_QUERY__BOOL_EXPR_TYPE__NOT_EXPR &&
+	       negation->n_args == 1 && same(a, negation->args[0]);
 }
 
 #define PAIRS_MAX 64 /* of a list longer than this no pairs are looked for */

@@ -264,10 +264,10 @@ cut_partial(struct lines *l)
 static pid_t
 sender(struct msghdr *msg)
 {
+	struct cmsghdr *c;
 	pid_t pid = 0;
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
-	     c = CMSG_NXTHDR(msg, c)) {
+	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
 		struct ucred cred;
 
 		if (c->cmsg_level != SOL_SOCKET ||

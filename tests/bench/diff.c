@@ -24,17 +24,14 @@ static const struct {
 	const char *raw, *held;
 } cases[] = {
 #define UPDATE(n) "UPDATE big SET n = n + 1 WHERE id <= " n
-#define ONE(name, rows, sql)                                                   \
-	{                                                                      \
-		name, rows, sql " RETURNING *", sql                            \
-	}
-	ONE("update.1", 1, UPDATE("1")),
-	ONE("update.1000", 1000, UPDATE("1000")),
-	ONE("update.100000", 100000, UPDATE("100000")),
-	ONE("update.1000000", 1000000, UPDATE("1000000")),
-	ONE("delete.1000000", 1000000, "DELETE FROM big WHERE id > 0"),
-	ONE("insert.1000000", 1000000,
-	    "INSERT INTO other SELECT * FROM big WHERE id > 0"),
+#define ONE(name, rows, sql) name, rows, sql " RETURNING *", sql
+	{ ONE("update.1", 1, UPDATE("1")) },
+	{ ONE("update.1000", 1000, UPDATE("1000")) },
+	{ ONE("update.100000", 100000, UPDATE("100000")) },
+	{ ONE("update.1000000", 1000000, UPDATE("1000000")) },
+	{ ONE("delete.1000000", 1000000, "DELETE FROM big WHERE id > 0") },
+	{ ONE("insert.1000000", 1000000,
+	    "INSERT INTO other SELECT * FROM big WHERE id > 0") },
 	{ "swept.keyless.1000000", 1000000,
 	    "UPDATE other SET n = n + 1 WHERE id > 0 RETURNING *",
 	    "UPDATE through SET n = n + 1 WHERE id > 0" },

@@ -17,10 +17,7 @@ struct bytes {
 	const char *p;
 	size_t n;
 };
-#define B(s)                                                                   \
-	{                                                                      \
-		(s), sizeof(s) - 1                                             \
-	}
+#define B(s) (s), sizeof(s) - 1
 
 static void
 it_grows(void **state UNUSED)
@@ -77,18 +74,18 @@ json_strings_are_escaped(void **state UNUSED)
 		struct bytes in;
 		const char *out;
 	} cases[] = {
-		{ B(""), "\"\"" },
-		{ B("plain"), "\"plain\"" },
-		{ B("a\"b\\c/d"), "\"a\\\"b\\\\c/d\"" },
-		{ B("\n\t\r\b\f"), "\"\\n\\u0009\\u000d\\u0008\\u000c\"" },
-		{ B("\0\x1f\x7f"), "\"\\u0000\\u001f\x7f\"" },
-		{ B("\xc3\xa9\xf0\x9f\x90\x98"),
+		{ { B("") }, "\"\"" },
+		{ { B("plain") }, "\"plain\"" },
+		{ { B("a\"b\\c/d") }, "\"a\\\"b\\\\c/d\"" },
+		{ { B("\n\t\r\b\f") }, "\"\\n\\u0009\\u000d\\u0008\\u000c\"" },
+		{ { B("\0\x1f\x7f") }, "\"\\u0000\\u001f\x7f\"" },
+		{ { B("\xc3\xa9\xf0\x9f\x90\x98") },
 		    "\"\xc3\xa9\xf0\x9f\x90\x98\"" },
-		{ B("\xff"), "\"\xef\xbf\xbd\"" },
-		{ B("a\xc3"), "\"a\xef\xbf\xbd\"" },
-		{ B("\xed\xa0\x80"),
+		{ { B("\xff") }, "\"\xef\xbf\xbd\"" },
+		{ { B("a\xc3") }, "\"a\xef\xbf\xbd\"" },
+		{ { B("\xed\xa0\x80") },
 		    "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
-		{ B("\xc0\xaf"), "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
+		{ { B("\xc0\xaf") }, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -166,25 +163,25 @@ what_a_terminal_shows_is_harmless(void **state UNUSED)
 		struct bytes in;
 		const char *out;
 	} cases[] = {
-		{ B(""), "" },
-		{ B("plain \xc3\xa9"), "plain \xc3\xa9" },
-		{ B("a\nb\tc\rd\\e"), "a\\nb\\tc\\rd\\\\e" },
-		{ B("\x1b[2J"), "\\x1b[2J" },
-		{ B("\0\x7f"), "\\x00\\x7f" },
-		{ B("\xc2\x9b"
-		    "31m"),
+		{ { B("") }, "" },
+		{ { B("plain \xc3\xa9") }, "plain \xc3\xa9" },
+		{ { B("a\nb\tc\rd\\e") }, "a\\nb\\tc\\rd\\\\e" },
+		{ { B("\x1b[2J") }, "\\x1b[2J" },
+		{ { B("\0\x7f") }, "\\x00\\x7f" },
+		{ { B("\xc2\x9b"
+		      "31m") },
 		    "\\u{009b}31m" },
-		{ B("\xe2\x80\xa8\xe2\x80\xa9"), "\\u{2028}\\u{2029}" },
-		{ B("\xe2\x80\xae"
-		    "abc"),
+		{ { B("\xe2\x80\xa8\xe2\x80\xa9") }, "\\u{2028}\\u{2029}" },
+		{ { B("\xe2\x80\xae"
+		      "abc") },
 		    "\\u{202e}abc" },
-		{ B("\xe2\x81\xa6"), "\\u{2066}" },
-		{ B("\xe2\x80\x8b\xe2\x80\x8d\xef\xbb\xbf"),
+		{ { B("\xe2\x81\xa6") }, "\\u{2066}" },
+		{ { B("\xe2\x80\x8b\xe2\x80\x8d\xef\xbb\xbf") },
 		    "\\u{200b}\\u{200d}\\u{feff}" },
-		{ B("\xd8\x9c"), "\\u{061c}" },
-		{ B("\xf3\xa0\x81\x81"), "\\u{e0041}" },
-		{ B("\xff\xc3"), "\\xff\\xc3" },
-		{ B("\xf0\x9f\x90\x98"), "\xf0\x9f\x90\x98" },
+		{ { B("\xd8\x9c") }, "\\u{061c}" },
+		{ { B("\xf3\xa0\x81\x81") }, "\\u{e0041}" },
+		{ { B("\xff\xc3") }, "\\xff\\xc3" },
+		{ { B("\xf0\x9f\x90\x98") }, "\xf0\x9f\x90\x98" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -290,34 +287,34 @@ utf8_is_judged_strictly(void **state UNUSED)
 		struct bytes in;
 		bool good;
 	} cases[] = {
-		{ B(""), true },
-		{ B("a"), true },
-		{ B("\0"), true },
-		{ B("\x7f"), true },
-		{ B("\xc2\x80"), true },
-		{ B("\xdf\xbf"), true },
-		{ B("\xe0\xa0\x80"), true },
-		{ B("\xed\x9f\xbf"), true },
-		{ B("\xee\x80\x80"), true },
-		{ B("\xef\xbf\xbf"), true },
-		{ B("\xf0\x90\x80\x80"), true },
-		{ B("\xf4\x8f\xbf\xbf"), true },
-		{ B("\x80"), false },
-		{ B("\xbf"), false },
-		{ B("\xc0\x80"), false },
-		{ B("\xc1\xbf"), false },
-		{ B("\xe0\x9f\xbf"), false },
-		{ B("\xed\xa0\x80"), false },
-		{ B("\xed\xbf\xbf"), false },
-		{ B("\xf0\x8f\xbf\xbf"), false },
-		{ B("\xf4\x90\x80\x80"), false },
-		{ B("\xf5\x80\x80\x80"), false },
-		{ B("\xfe"), false },
-		{ B("\xc3"), false },
-		{ B("\xe2\x82"), false },
-		{ B("\xf0\x9f\x90"), false },
-		{ B("\xe2\x82\x41"), false },
-		{ B("ok\xc3\xa9\xff"), false },
+		{ { B("") }, true },
+		{ { B("a") }, true },
+		{ { B("\0") }, true },
+		{ { B("\x7f") }, true },
+		{ { B("\xc2\x80") }, true },
+		{ { B("\xdf\xbf") }, true },
+		{ { B("\xe0\xa0\x80") }, true },
+		{ { B("\xed\x9f\xbf") }, true },
+		{ { B("\xee\x80\x80") }, true },
+		{ { B("\xef\xbf\xbf") }, true },
+		{ { B("\xf0\x90\x80\x80") }, true },
+		{ { B("\xf4\x8f\xbf\xbf") }, true },
+		{ { B("\x80") }, false },
+		{ { B("\xbf") }, false },
+		{ { B("\xc0\x80") }, false },
+		{ { B("\xc1\xbf") }, false },
+		{ { B("\xe0\x9f\xbf") }, false },
+		{ { B("\xed\xa0\x80") }, false },
+		{ { B("\xed\xbf\xbf") }, false },
+		{ { B("\xf0\x8f\xbf\xbf") }, false },
+		{ { B("\xf4\x90\x80\x80") }, false },
+		{ { B("\xf5\x80\x80\x80") }, false },
+		{ { B("\xfe") }, false },
+		{ { B("\xc3") }, false },
+		{ { B("\xe2\x82") }, false },
+		{ { B("\xf0\x9f\x90") }, false },
+		{ { B("\xe2\x82\x41") }, false },
+		{ { B("ok\xc3\xa9\xff") }, false },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

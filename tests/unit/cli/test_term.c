@@ -31,8 +31,7 @@ test_lines_are_wrapped(void **state UNUSED)
 			term_line(&t, PLAIN, prefixes[i], wide);
 			fclose(t.out);
 			rest = s;
-			for (int k = 0; (line = strsep(&rest, "\n")) != NULL;
-			     k++) {
+			for (int k = 0; (line = strsep(&rest, "\n")); k++) {
 				if (*line == '\0')
 					continue;
 				assert_true(strlen(line) < width + 4);

@@ -89,15 +89,15 @@ static void
 only_what_was_asked_counts(void **state UNUSED)
 {
 	static const struct cooloff_rule one = { 1, 1000, 500 };
-	static const char *const not [] = { "42601", "23505", "COOL_OFF",
+	static const char *const others[] = { "42601", "23505", "COOL_OFF",
 		"DATABASE_DOWN", "UNAVAILABLE", "LOST", "CHANGE_BUSY",
 		"CHANGE_NOT_PENDING", "TOO_MANY_CHANGES", "TOO_MANY_CALLS",
 		"DEFINITION_CHANGED", "NOTHING_TO_RUN", "NO_WHERE", "" };
 	struct cooloff c = { 0 };
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(not ) / sizeof(not [0]); i++)
-		assert_false(cooloff_count(&c, &one, not [i], 5000));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(cooloff_count(&c, &one, others[i], 5000));
 	for (int r = 0; r < REASON_N; r++) {
 		struct cooloff fresh = { 0 };
 		bool counted =

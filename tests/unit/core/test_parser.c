@@ -118,7 +118,7 @@ asks_and_is_answered(void **state UNUSED)
 	struct event_base *base = begin();
 	struct parser_options o = options();
 	struct parser *p = parser_new(base, &o);
-	struct told ok = { 0 }, syntax = { 0 }, made = { 0 }, not = { 0 };
+	struct told ok = { 0 }, syntax = { 0 }, made = { 0 }, bad_edit = { 0 };
 	const char *bad = "SELECT 'é', )", *sql = "DELETE FROM t WHERE a = 1";
 	const char *said = "SELECT /* é */ 1 NOT -- é\n IN (2)";
 	const char *packed = "SELECT -(1) = ANY ($1::int[])";
@@ -129,8 +129,8 @@ asks_and_is_answered(void **state UNUSED)
 	parser_facts(p, "a", bad, strlen(bad), hear, &syntax);
 	parser_rewrite(p, "a", sql, strlen(sql), &edit, hear, &made);
 	parser_facts(p, "a", said, strlen(said), hear, &bare);
-	parser_rewrite(p, "a", "SELECT 1", 8, &edit, hear, &not );
-	wait_for(base, &not );
+	parser_rewrite(p, "a", "SELECT 1", 8, &edit, hear, &bad_edit);
+	wait_for(base, &bad_edit);
 	assert_int_equal(whole.status, PARSER_OK);
 	assert_int_equal(bare.status, PARSER_OK);
 	assert_string_equal(bare.sql, "SELECT          1 NOT      \n IN (2)");
@@ -142,7 +142,7 @@ asks_and_is_answered(void **state UNUSED)
 	assert_int_equal(made.status, PARSER_OK);
 	assert_string_equal(made.rewritten,
 	    "DELETE FROM t WHERE (a = 1) AND (b > 1) RETURNING ctid");
-	assert_int_equal(not .status, PARSER_UNPROVED);
+	assert_int_equal(bad_edit.status, PARSER_UNPROVED);
 	parser_free(p);
 	event_base_free(base);
 }
@@ -294,7 +294,7 @@ what_came_before_is_known(void **state UNUSED)
 	struct parser_options o = options();
 	struct parser *p = parser_new(base, &o);
 	struct told first = { 0 }, again = { 0 }, bare = { 0 };
-	struct told not = { 0 }, neither = { 0 };
+	struct told edited = { 0 }, neither = { 0 };
 	pid_t pid;
 
 	parser_rewrite(p, "a", sql, strlen(sql), &edit, hear, &first);
@@ -313,13 +313,13 @@ what_came_before_is_known(void **state UNUSED)
 	wait_for(base, &bare);
 	assert_int_equal(bare.kind, STMT_SELECT);
 	assert_string_equal(bare.sql, "SELECT     1");
-	parser_rewrite(p, "b", sql, strlen(sql), &other, hear, &not );
+	parser_rewrite(p, "b", sql, strlen(sql), &other, hear, &edited);
 	parser_facts(p, "b", sql, strlen(sql), hear, &neither);
 	event_base_loop(base, EVLOOP_NONBLOCK);
-	assert_int_equal(not .times + neither.times, 0);
+	assert_int_equal(edited.times + neither.times, 0);
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	wait_for(base, &neither);
-	assert_string_equal(not .rewritten,
+	assert_string_equal(edited.rewritten,
 	    "DELETE FROM t WHERE (a = 1) AND (b > 1)");
 	assert_int_equal(neither.kind, STMT_DELETE);
 	parser_free(p);

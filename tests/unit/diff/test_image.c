@@ -13,14 +13,8 @@
 #include "diff/form.h"
 #include "diff/image.h"
 
-#define V(s)                                                                   \
-	{                                                                      \
-		(s), sizeof(s) - 1                                             \
-	}
-#define NONE                                                                   \
-	{                                                                      \
-		NULL, 0                                                        \
-	}
+#define V(s) (s), sizeof(s) - 1
+#define NONE NULL, 0
 
 static const char *const names[] = { "id", "10", "name" };
 /* One for all, so that each row meets what another has left there. */
@@ -28,8 +22,9 @@ static struct form form;
 
 static const bool first_is_key[] = { true, false, false };
 static const bool no_key[] = { false, false, false };
-static const struct value ann[] = { V("1"), V("x"), V("Ann") };
-static const struct value bob[] = { V("1"), NONE, V("B\"o\nb\xc3\xa9") };
+static const struct value ann[] = { { V("1") }, { V("x") }, { V("Ann") } };
+static const struct value bob[] = { { V("1") }, { NONE },
+	{ V("B\"o\nb\xc3\xa9") } };
 
 static struct image
 row(enum image_op op, const bool *key, const struct value *before,
@@ -134,7 +129,7 @@ static struct value
 random_value(void)
 {
 	struct text t = { 0 };
-	struct value v = NONE;
+	struct value v = { NONE };
 	int n = rand() % 6;
 
 	if (rand() % 5 == 0)
@@ -375,9 +370,12 @@ a_form_is_of_the_row_at_hand(void **state UNUSED)
 static void
 unchanged_is_told_by_text(void **state UNUSED)
 {
-	static const struct value empty[] = { V("1"), V(""), V("Ann") };
-	static const struct value null[] = { V("1"), NONE, V("Ann") };
-	static const struct value other[] = { V("1"), V("x"), V("Anm") };
+	static const struct value empty[] = { { V("1") }, { V("") },
+		{ V("Ann") } };
+	static const struct value null[] = { { V("1") }, { NONE },
+		{ V("Ann") } };
+	static const struct value other[] = { { V("1") }, { V("x") },
+		{ V("Anm") } };
 	static const struct {
 		const struct value *before, *after;
 		bool unchanged;
@@ -466,8 +464,10 @@ a_replay_leaves_out_new_values_of_the_columns_listed(void **state UNUSED)
 	static const char *const none[] = { NULL },
 				 *const id[] = { "id", NULL },
 				 *const most[] = { "10", "id", NULL };
-	static const struct value ann2[] = { V("2"), V("x"), V("Ann") };
-	static const struct value eve[] = { V("1"), V("x"), V("Eve") };
+	static const struct value ann2[] = { { V("2") }, { V("x") },
+		{ V("Ann") } };
+	static const struct value eve[] = { { V("1") }, { V("x") },
+		{ V("Eve") } };
 	static const struct {
 		enum image_op op;
 		const struct value *before, *after, *before2, *after2;

@@ -211,7 +211,8 @@ make_records(int broken)
 
 static struct event_base *base;
 static struct control *control;
-static struct operator_options operator= { .name = (char *)(uintptr_t) "ops" };
+static char ops[] = "ops";
+static struct operator_options person = { .name = ops };
 static char dir[64];
 
 /* What a connection has said so far. */
@@ -306,9 +307,9 @@ setup(void **state UNUSED)
 	memset(gate.digest, 'd', 64);
 	gate.o.runtime_dir = dir;
 	gate.o.state_fd = -1;
-	operator.uid = geteuid();
-	operator.role = ROLE_ADMIN;
-	gate.o.operators = &operator;
+	person.uid = geteuid();
+	person.role = ROLE_ADMIN;
+	gate.o.operators = &person;
 	gate.o.noperators = 1;
 	base = event_base_new();
 	if (control_open(base, &gate, &control, &e) == -1)

@@ -33,7 +33,7 @@ test_roles(void **state UNUSED)
 			bool may = r >= (int)ctl_verbs[v].role;
 			const char *in;
 
-			operator.role =(enum role) r;
+			person.role = (enum role)r;
 			json_array_clear(gate.written);
 			call(&t);
 			in = ask(&t, ctl_verbs[v].name,
@@ -52,7 +52,7 @@ test_denial_is_recorded(void **state UNUSED)
 	struct talk t;
 	json_t *rec;
 
-	operator.role = ROLE_VIEW;
+	person.role = ROLE_VIEW;
 	call(&t);
 	ask(&t, "commit", arguments(CTL_COMMIT));
 	rec = json_array_get(gate.written, 0);
@@ -82,13 +82,13 @@ test_operators(void **state UNUSED)
 	assert_said(ask(&t, "agents", "{}"), "\"ok\":true");
 	hang_up(&t);
 	gate.o.noperators = 1;
-	operator.uid = geteuid() + 1;
+	person.uid = geteuid() + 1;
 	call(&t);
 	assert_said(ask(&t, "agents", "{}"), "DENIED");
 	assert_null(strstr(ask(&t, "status", "{}"), "secret"));
 	hang_up(&t);
-	operator.uid =(uid_t) - 1;
-	operator.gid = getegid();
+	person.uid = (uid_t)-1;
+	person.gid = getegid();
 	call(&t);
 	assert_said(ask(&t, "agents", "{}"), "\"ok\":true");
 	hang_up(&t);

@@ -652,6 +652,7 @@ change_numbers(const struct text *whole)
 	static const char *const others[] = { "-2", "-1", "0", "1", "2",
 		"100001", "99999999999", "9999999999999999999", "", "x",
 		"1.5" };
+	enum { NOTHERS = sizeof(others) / sizeof(others[0]) };
 	const char *end = whole->s + whole->len;
 	struct facts g;
 	size_t taken = 0;
@@ -661,8 +662,7 @@ change_numbers(const struct text *whole)
 
 		if (n == 0 || at[n] != ' ')
 			continue;
-		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]);
-		     i++) {
+		for (size_t i = 0; i < NOTHERS; i++) {
 			struct text t = { 0 }, u;
 
 			text_addn(&t, whole->s, (size_t)(at - whole->s));
