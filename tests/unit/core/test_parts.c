@@ -153,8 +153,9 @@ counters_are_equal_only_in_all(void **state UNUSED)
 {
 	char name[] = "t";
 	struct count_row a[] = { { 1, name, NULL, 'r', 'p', false, false,
-				     { 1, 2, 3 }, false },
-		{ 2, name, NULL, 'r', 'p', false, false, { 0, 0, 0 }, false } };
+				     { 1, 2, 3 }, false, false },
+		{ 2, name, NULL, 'r', 'p', false, false, { 0, 0, 0 }, false,
+		    false } };
 	struct count_row b[2];
 	struct counts x = { a, 2 }, y = { b, 2 };
 
