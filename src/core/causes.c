@@ -111,6 +111,7 @@ take(struct change *c, const struct batch *b, int row)
 		return;
 	if (strcmp(kind, "view") == 0) {
 		t->collateral = false;
+		t->named = t->viewed = true;
 		return;
 	}
 	cause = json_pack("{s:s, s:o}", "kind", kind, "name", shown_json(name));
@@ -140,8 +141,7 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 			: result_message(batch_result(b, batch_failed(b))));
 	for (int i = 0; r->i_filled != 0 && i < batch_ntuples(b, 0); i++)
 		take(r->change, b, i);
-	if (r->i_filled != (size_t)-1)
-		filled_take(r, b, r->i_filled);
+	filled_take(r, b, r->i_filled);
 	run_go(r);
 }
 
@@ -178,6 +178,7 @@ run_causes(struct run *r)
 
 	r->i_filled = filled_ask(r, b);
 	if (!any && r->i_filled == (size_t)-1) {
+		filled_take(r, b, (size_t)-1);
 		batch_free(b);
 		return RUN_GO;
 	}

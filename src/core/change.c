@@ -110,6 +110,7 @@ change_free(struct change *c)
 		free(c->tables[i].name);
 		json_decref(c->tables[i].by);
 		json_decref(c->tables[i].filled);
+		json_decref(c->tables[i].given);
 	}
 	free(c->tables);
 	counts_release(&c->counts);

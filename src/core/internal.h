@@ -92,10 +92,12 @@ struct change_table {
 	char *name;
 	bool collateral, complete;
 	json_t *filled; /* columns: core/filled.c; array, or NULL */
-	bool filled_known;
-	json_t *by;      /* what may have written it: array, or NULL */
-	bool opaque;     /* its rows cannot be had by any way */
-	const char *why; /* it is not complete: a constant, or NULL */
+	json_t *given;  /* those that stay all the same, likewise */
+	bool filled_known, all_given;
+	bool named, viewed; /* by the statement under way; through a view */
+	json_t *by;         /* what may have written it: array, or NULL */
+	bool opaque;        /* its rows cannot be had by any way */
+	const char *why;    /* it is not complete: a constant, or NULL */
 	bool exact; /* counts come from the store; else from the counters */
 	uint64_t n[IMAGE_NOPS];
 	uint64_t unchanged;
@@ -214,6 +216,10 @@ void run_abort(struct run *r);
 
 /* core/query.c: likewise, for a read inside the change. */
 void query_abort(struct query *q);
+
+/* core/filled.c: the columns that the replay digest leaves out; NULL where
+ * there are none. Gives. */
+json_t *filled_json(const struct change_table *t);
 
 /* core/counts.c */
 void counts_release(struct counts *c);

@@ -83,8 +83,13 @@ table_for(struct run *r, const struct count_row *row)
 	struct change_table *t =
 	    table_of(r->change, row->root != NULL ? row->root : row->name);
 
-	if (is_named(r, row))
+	if (is_named(r, row)) {
 		t->collateral = false;
+		t->named = true;
+	}
+	/* What an inheritance parent's columns get, its children's do. */
+	t->named = t->named || (r->relation != NULL && r->relation->subclass &&
+				   r->relation->kind == 'r');
 	return t;
 }
 
@@ -323,6 +328,8 @@ run_prove(struct run *r)
 		           : run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	r->proved = true;
 	c->why_incomplete = NULL;
+	for (size_t i = 0; i < c->ntables; i++)
+		c->tables[i].named = c->tables[i].viewed = false;
 	if (r->relation != NULL && r->relation->kind != 'v')
 		table_of(c, r->relation->table)->collateral = false;
 	for (size_t i = 0; i < r->counts.n; i++)

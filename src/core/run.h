@@ -150,6 +150,7 @@ void sizes_settle(struct run *r);
 /* core/filled.c: asks which columns of its tables the replay digest leaves out,
  * where that is not known; the question's number, -1 where there is none. */
 size_t filled_ask(struct run *r, struct batch *b);
+/* With its answer, or without one: what the statement gives stays. */
 void filled_take(struct run *r, const struct batch *b, size_t step);
 /* core/sweep.c: finds the rows of tables that are not proved, both ways. */
 run_step run_sweep;

@@ -60,11 +60,12 @@ change_tables_json(const struct change *c, bool filled)
 			"rows_before", size_or_null(t->rows_before),
 			"rows_after", size_or_null(t->rows_after), "complete",
 			t->complete);
+		json_t *out;
 
 		if (t->collateral && t->by != NULL)
 			json_object_set(j, "by", t->by);
-		if (filled && json_array_size(t->filled) > 0)
-			json_object_set(j, "filled", t->filled);
+		if (filled && (out = filled_json(t)) != NULL)
+			json_object_set_new(j, "filled", out);
 		if (t->estimated)
 			json_object_set_new(j, "rows_estimated", json_true());
 		json_array_append_new(list, j);

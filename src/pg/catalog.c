@@ -345,13 +345,13 @@ look_up(struct catalog *c, char *key, catalog_found *found, void *arg)
 {
 	struct asker *a = asker_new(c, arg);
 	struct batch *b = batch_new();
-	const char *values[] = { key };
+	const char *values[] = { key, "{}" };
 
 	a->key = key;
 	a->found = found;
 	batch_add(b, relation_sql, 1, values);
 	batch_add(b, columns_sql, 1, values);
-	batch_add(b, filled_named_sql, 1, values);
+	batch_add(b, filled_named_sql, 2, values);
 	pool_ask(c->pool, b, looked_up, a);
 }
 

@@ -53,14 +53,16 @@
 	"    ':(?:funcid|opfuncid) (\\d+)', 'g') AS m" \
 	"   LEFT JOIN pg_catalog.pg_proc p ON p.oid = m[1]::pg_catalog.oid)" \
 	"  END AS filled FROM a) " \
-	"SELECT f.asked, f.attname, f.domain FROM f WHERE f.filled" \
-	" UNION SELECT f.asked, g.attname, f.domain FROM f" \
+	"SELECT f.asked, f.attname, f.domain, false FROM f WHERE f.filled" \
+	" UNION SELECT f.asked, g.attname, f.domain, false FROM f" \
 	"  JOIN f AS g ON g.generated AND g.attrelid = f.attrelid" \
 	"  CROSS JOIN pg_catalog.regexp_matches(g.bin, ':varattno (\\d+)', 'g')" \
 	"   AS v WHERE f.filled AND v[1]::pg_catalog.int2 = f.attnum" \
-	" UNION SELECT f.asked, NULL, true FROM f" \
-	"  WHERE f.domain AND NOT f.filled " \
-	"ORDER BY 1, 2, 3"
+	" UNION SELECT f.asked, NULL, true, false FROM f" \
+	"  WHERE f.domain AND NOT f.filled" \
+	" UNION SELECT f.asked, f.attname, false, true FROM f" \
+	"  WHERE f.attname = ANY ($2::pg_catalog.text[]) AND NOT f.filled " \
+	"ORDER BY 1, 2, 3, 4"
 
 const char filled_sql[] =
     SQL("pg_catalog.unnest($1::pg_catalog.oid[]) AS u(oid)");

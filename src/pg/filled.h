@@ -7,7 +7,7 @@
  * those that it is a partition of, which is an identity, has a default (its
  * own, else its domain's) that takes its value from nothing but a sequence, the
  * clock or chance, or is generated from such a column.  $1 is an array of oids,
- * or the name of one table.
+ * or the name of one table; $2 names columns that are told as well.
  */
 extern const char filled_sql[], filled_named_sql[];
 enum filled_column {
@@ -16,6 +16,7 @@ enum filled_column {
 	FILLED_DOMAIN, /* by a domain, whose default can change without the
 	                  table's definition doing so; where any column has a
 	                  domain with a default there is a row that says so */
+	FILLED_ASKED,  /* for no other reason than that $2 names it */
 };
 
 #endif

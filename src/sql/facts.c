@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "sql/classify.h"
+#include "sql/given.h"
 #include "sql/mention.h"
 #include "sql/nulls.h"
 #include "sql/parse.h"
@@ -300,6 +301,7 @@ read_statement(const ProtobufCMessage *m, struct facts *f, struct err *e)
 	if (t.relation != NULL)
 		describe_target(&t, f);
 	describe_nested(own, f);
+	given_read(own, f);
 	return 0;
 }
 
@@ -370,6 +372,8 @@ facts_release(struct facts *f)
 	facts_forget(&f->careless);
 	texts_release(&f->not_null_any);
 	texts_release(&f->not_null_all);
+	texts_release(&f->given);
+	texts_release(&f->made);
 	for (size_t i = 0; i < f->nset_columns; i++)
 		free(f->set_columns[i]);
 	free(f->set_columns);

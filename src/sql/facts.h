@@ -109,6 +109,7 @@ struct facts {
 	bool where_ignores_target; /* never mentions the target's columns */
 	struct facts_texts not_null_any; /* columns: see sql/nulls.h */
 	struct facts_texts not_null_all;
+	struct facts_texts given, made; /* columns: see sql/given.h */
 	bool has_returning;
 	enum conflict_kind conflict;
 	char **set_columns; /* UPDATE's SET, or ON CONFLICT DO UPDATE's SET */

@@ -68,6 +68,8 @@ static const struct field fields[] = {
 	FIELD(A_BOOL, where_ignores_target),
 	FIELD(A_TEXTS, not_null_any),
 	FIELD(A_TEXTS, not_null_all),
+	FIELD(A_TEXTS, given),
+	FIELD(A_TEXTS, made),
 	FIELD(A_BOOL, has_returning),
 	FIELD(A_CONFLICT, conflict),
 	FIELD(A_LIST, set_columns),

@@ -87,9 +87,18 @@ function putColumns(out, v, what, filled = []) {
 	}
 }
 
-/* header: for the replay digest, which leaves out what its tables list as
+export function rowHash(row) {
+	return hashWithout(row, []);
+}
+
+/* For the replay digest, which leaves out what the header's tables list as
  * `filled` where the change itself wrote it. */
-export function rowHash(row, header) {
+function replayRowHash(row, header) {
+	return hashWithout(row, header.tables.find(t => t.table === row.table &&
+	    t.collateral === row.collateral)?.filled ?? []);
+}
+
+function hashWithout(row, filled) {
 	must(isObject(row), 'a row is not an object');
 	must(Object.keys(row).sort().join() ===
 	    'after,before,collateral,key,op,table', 'a row has other members');
@@ -101,9 +110,6 @@ export function rowHash(row, header) {
 	out.text(row.table, 'table');
 	out.text(row.op, 'op');
 	out.flag(row.collateral, 'collateral');
-	const filled = header?.tables.find(t => t.table === row.table &&
-	    t.collateral === row.collateral)?.filled ?? [];
-
 	putColumns(out, row.key, 'key', row.op === 'insert' ? filled : []);
 	putColumns(out, row.before, 'before');
 	putColumns(out, row.after, 'after', filled);
@@ -171,7 +177,7 @@ function putNotes(out, list, what) {
 }
 
 export function replayDigest(header, rows) {
-	return digest(header, rows.map(row => rowHash(row, header)), true);
+	return digest(header, rows.map(row => replayRowHash(row, header)), true);
 }
 
 export function digest(header, hashes, replay = false) {
@@ -224,7 +230,7 @@ async function main() {
 		if (header === undefined)
 			header = JSON.parse(line);
 		else
-			hashes.push(rowHash(JSON.parse(line), replay ? header : undefined));
+			hashes.push(replay ? replayRowHash(JSON.parse(line), header) : rowHash(JSON.parse(line)));
 	}
 	console.log(digest(header, hashes, replay));
 }

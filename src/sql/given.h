@@ -1,0 +1,18 @@
+/* given: what a statement puts into the columns that it writes */
+#ifndef AIRLOCK_SQL_GIVEN_H
+#define AIRLOCK_SQL_GIVEN_H
+
+#include <pg_query/pg_query.pb-c.h>
+
+#include "sql/facts.h"
+
+/*
+ * Of the INSERT, UPDATE or MERGE m, and of those in its WITH: f->given gets the
+ * columns into which a value goes that may come from data, f->made those into
+ * which none does, but the clock's, a sequence's or chance's.  What the text
+ * and its parameters tell by themselves, and DEFAULT, are neither.  A column
+ * is "=name"; "#n", the statement's own target's n-th, from 1; or "*", any.
+ */
+void given_read(const ProtobufCMessage *m, struct facts *f);
+
+#endif
