@@ -171,12 +171,13 @@ static char set[] = "n", sum[] = "sum", acute[] = "\xc3\x89",
 static void
 what_is_not_set_is_as_it_was(void **state UNUSED)
 {
-	struct column of[] = { { id, quoted_id, type, true, false, true },
-		{ set, set, type, false, false, false },
-		{ sum, sum, type, false, false, false },
-		{ acute, acute, type, false, false, false },
-		{ whole, whole, type, false, false, false },
-		{ cut, cut, type, false, false, false } };
+	struct column of[] = { { id, quoted_id, type, true, false, true,
+				   false },
+		{ set, set, type, false, false, false, false },
+		{ sum, sum, type, false, false, false, false },
+		{ acute, acute, type, false, false, false, false },
+		{ whole, whole, type, false, false, false, false },
+		{ cut, cut, type, false, false, false, false } };
 	struct relation r = plain();
 
 	r.columns = of;
