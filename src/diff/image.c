@@ -529,6 +529,8 @@ rowid_parse(const char *leaf, const char *ctid, struct rowid *r, struct err *e)
 	if (end == NULL || *end != '\0')
 		return err_set(e, ERR_INPUT, "not the oid of a table: '%.20s'",
 		    leaf);
+	if (rowid_parse_ctid(ctid, r, e) == -1)
+		return -1;
 	r->leaf = (uint32_t)oid;
-	return rowid_parse_ctid(ctid, r, e);
+	return 0;
 }

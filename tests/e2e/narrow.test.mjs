@@ -49,7 +49,8 @@ async function held(t, setup, sql, config = '[airlock]\nnarrow_above = 256K\n') 
 	const { json, text } = await w.agent.execute(sql);
 	assert.equal(json?.status, 'pending', text);
 	const { head, rows } = await w.operator.show(json.change_id);
-	assert.deepEqual(head.tables, json.tables);
+	// What the server fills is told to who reviews it, not to the agent.
+	assert.deepEqual(head.tables.map(({ filled, ...rest }) => rest), json.tables);
 	return { w, json, rows, before, big: json.tables.find(x => x.table === 'public.big') };
 }
 
