@@ -59,6 +59,7 @@ run_again(struct run *r)
 	struct batch *b = batch_new();
 
 	r->again = true;
+	run_look_cancel(r);
 	if (r->adding) {
 		batch_add(b, "ROLLBACK TO SAVEPOINT airlock_s", 0, NULL);
 		batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);

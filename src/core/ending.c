@@ -15,6 +15,7 @@ run_quit(struct run *r)
 	struct agent_logins *logins = r->agent->links;
 
 	run_stop_watching(r);
+	run_look_cancel(r);
 	run_pair_cancel(r);
 	run_sizes_cancel(r);
 	run_sweep_cancel(r);
@@ -257,6 +258,7 @@ run_link_failed(struct run *r, const struct err *e, bool started)
 	reply_link(&r->reply, e, started);
 	run_record_refusal(r);
 	run_stop_watching(r);
+	run_look_cancel(r);
 	if (c != NULL && c->link != NULL) {
 		pool_drop(c->login->pool, c->link);
 		c->link = NULL;
@@ -282,5 +284,6 @@ run_abort(struct run *r)
 	    "change %s was ended while the statement was under way", c->id);
 	c->run = NULL;
 	run_stop_watching(r);
+	run_look_cancel(r);
 	run_answer(r);
 }

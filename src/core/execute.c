@@ -34,6 +34,17 @@ saved(void *arg, struct batch *b UNUSED)
 		run_stop(r);
 }
 
+/* The definitions are looked at over another link meanwhile: the statement has
+ * its locks, so that they stay what they are. */
+static void
+ran(void *arg, struct batch *b)
+{
+	struct run *r = arg;
+
+	if (batch_state(b, r->i_statement) == BATCH_OK && !r->cancelled)
+		run_look_behind(r);
+}
+
 static const char *
 sent(const struct run *r)
 {
@@ -62,6 +73,7 @@ make_batch(struct run *r)
 	r->i_statement =
 	    batch_add(b, sent(r), r->params.n, parameters_values(&r->params));
 	batch_rows(b, run_row, r);
+	batch_sync_tell(b, ran, r);
 	/* A function may have set what it liked. */
 	r->i_left = run_add_pins(r, b);
 	run_add_examination(r, b);
@@ -353,6 +365,7 @@ run_execute(struct run *r)
 	if (r->plan.path == CAPTURE_CONFLICT &&
 	    spool_open(r->gate->changes_fd, &r->spool, &e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
+	run_look_cancel(r); /* of a try before */
 	r->misprinted = r->unsettled = false;
 	r->deferred[0] = '\0'; /* of a try before */
 	r->returned.rows_max = l->rows_default;

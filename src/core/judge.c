@@ -245,36 +245,63 @@ verified(struct run *r, const struct err *e)
 static void
 looked(void *arg, struct link *l UNUSED, struct batch *b)
 {
-	struct run *r = arg;
-	size_t i = r->plan.path == CAPTURE_PLAIN ? 0 : 1; /* of the snapshot */
-	struct err e = ERR_INIT;
+	struct look *look = arg;
+	struct run *r =
+	    (struct run *)(void *)((char *)look - offsetof(struct run, look));
 	int rc = 0;
 
+	look->answered = true;
 	if (batch_is_lost(b))
-		e = *batch_err(b);
-	else if (i == 1)
+		look->e = *batch_err(b);
+	else if (look->table)
 		rc = catalog_read_look(r->change->login->catalog, r->relation,
-		    b, 0, &e);
+		    b, 0, &look->e);
 	r->same = rc == 0 && !batch_is_lost(b) && r->reach != NULL &&
-	          reach_after_read(r->reach, b, i);
-	verified(r, &e);
+	          reach_after_read(r->reach, b, look->table);
+	if (look->awaited)
+		verified(r, &look->e);
 }
 
 /* The table by its definition, all else by the snapshot, where that will do. */
-enum run_next
-run_verify(struct run *r)
+void
+run_look_behind(struct run *r)
 {
+	struct look *look = &r->look;
 	struct batch *b;
 
 	r->same = false;
-	if (r->plan.path == CAPTURE_PLAIN && r->reach == NULL)
-		return RUN_GO;
+	look->table = r->plan.path != CAPTURE_PLAIN;
+	if (look->asked || (!look->table && r->reach == NULL))
+		return;
 	b = batch_new();
-	if (r->plan.path != CAPTURE_PLAIN)
+	if (look->table)
 		(void)catalog_add_look(r->relation, b);
 	if (r->reach != NULL)
 		(void)reach_after(b);
-	pool_ask(r->change->login->pool, b, looked, r);
+	look->asked = true;
+	pool_ask(r->change->login->pool, b, looked, look);
+}
+
+void
+run_look_cancel(struct run *r)
+{
+	static const struct look none;
+
+	if (r->look.asked && r->change != NULL)
+		pool_forget(r->change->login->pool, &r->look);
+	r->look = none;
+}
+
+enum run_next
+run_verify(struct run *r)
+{
+	struct look *look = &r->look;
+
+	look->awaited = true;
+	if (!look->asked || (look->answered && look->e.code == ERR_NONE))
+		return RUN_GO;
+	if (look->answered)
+		verified(r, &look->e);
 	return RUN_WAIT;
 }
 

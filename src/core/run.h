@@ -13,6 +13,14 @@ struct leaf {
 	uint64_t n[IMAGE_NOPS];
 };
 
+/* The look at the definitions behind the statement, asked while what the
+ * statement left is still being examined. */
+struct look {
+	bool asked, answered, awaited;
+	bool table; /* the target's definition is in it */
+	struct err e;
+};
+
 struct run {
 	struct call call;
 	struct gate *gate;
@@ -40,7 +48,8 @@ struct run {
 	int looks;                 /* at definitions that keep changing */
 	bool ran;                  /* they are looked at again, afterwards */
 	enum reach_way way;        /* in which they were before */
-	bool same;                 /* they were, behind it */
+	struct look look;          /* behind it */
+	bool same;                 /* they were, there */
 	struct nearest *nearest;   /* names are being looked for */
 	bool suggested;            /* once */
 	struct relation *relation;
@@ -104,6 +113,9 @@ void run_record_refusal(struct run *r);
 /* core/judge.c: what the catalog says of what it would run, before and after.
  */
 run_step run_consult, run_verify, run_consult_again;
+/* The statement has run: asks what run_verify waits for.  Forgets it. */
+void run_look_behind(struct run *r);
+void run_look_cancel(struct run *r);
 /* Adds the look just before the statement, where there is to be one. */
 void run_look_before(struct run *r, struct batch *b);
 /* Whether that look let the statement run; if not, r goes on by itself. */
