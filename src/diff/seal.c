@@ -132,11 +132,13 @@ bucket_of(const unsigned char *row)
 static void
 sort_rows(unsigned char *rows, size_t n)
 {
-	unsigned char *from = mem_array(n, ROW);
 	size_t end[BUCKETS] = { 0 }, at = 0;
+	unsigned char *from;
 
-	if (n > 0)
-		memcpy(from, rows, n * ROW);
+	if (n == 0)
+		return; /* rows may be NULL */
+	from = mem_array(n, ROW);
+	memcpy(from, rows, n * ROW);
 	for (size_t i = 0; i < n; i++)
 		end[bucket_of(from + i * ROW)]++;
 	for (size_t b = 0; b < BUCKETS; b++) {
