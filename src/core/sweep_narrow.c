@@ -1,66 +1,26 @@
 /* sweep_narrow: rows of a large leaf found without a scan of it, where the
  * server's counters prove that these are all */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/sweep.h"
+#include "core/sweep_probe.h"
 
 #define ROWS_MAX 20000
-#define VALUES_MAX 10000
 #define TAIL_BLOCKS 64 /* and one for each eight rows */
 
-/* A foreign key between the leaf and another table of the change, by whose
- * changed rows an index of the leaf finds its own. */
-struct probe {
-	char *table, *field; /* of the other */
-	char *column, *type; /* of the leaf, quoted */
-	struct text values;  /* an array literal, not closed */
-};
-
 struct narrow {
-	struct probe *v;
-	size_t n, nvalues;
+	struct probes *probes;
 	char *key, *type, *top; /* the key's one column, its largest value */
 	uint64_t blocks;
 	struct text old, new; /* places, array literals */
 	uint64_t nold, nnew, seen;
-	bool failed;
 };
 
 static sweep_answer asked, old_read, new_read, new_seen;
-
-/* $1 the leaf, $2 the other tables of the change.  Keys of one column each, for
- * which the leaf has an index that begins with it. */
-static const char links_sql[] =
-    "WITH me AS (SELECT $1::pg_catalog.oid AS oid, COALESCE("
-    "  pg_catalog.pg_partition_root($1::pg_catalog.oid)::pg_catalog.oid,"
-    "  $1::pg_catalog.oid) AS root), "
-    "o AS (SELECT n.name, pg_catalog.to_regclass(n.name)::pg_catalog.oid AS oid"
-    "  FROM pg_catalog.unnest($2::pg_catalog.text[]) AS n(name)), "
-    "x AS (SELECT o.name, k.confrelid AS other, k.confkey[1] AS field,"
-    "  k.conrelid AS mine, k.conkey[1] AS num FROM me"
-    "  JOIN pg_catalog.pg_constraint k ON k.contype = 'f'"
-    "   AND k.conrelid IN (me.oid, me.root) AND k.conkey[2] IS NULL"
-    "  JOIN o ON o.oid = k.confrelid"
-    " UNION SELECT o.name, k.conrelid, k.conkey[1], k.confrelid, k.confkey[1]"
-    "  FROM me JOIN pg_catalog.pg_constraint k ON k.contype = 'f'"
-    "   AND k.confrelid IN (me.oid, me.root) AND k.conkey[2] IS NULL"
-    "  JOIN o ON o.oid = k.conrelid) "
-    "SELECT DISTINCT x.name, f.attname, pg_catalog.quote_ident(a.attname),"
-    " pg_catalog.format_type(a.atttypid, NULL) "
-    "FROM me CROSS JOIN x "
-    "JOIN pg_catalog.pg_attribute f ON f.attrelid = x.other"
-    " AND f.attnum = x.field "
-    "JOIN pg_catalog.pg_attribute m ON m.attrelid = x.mine AND m.attnum = x.num "
-    "JOIN pg_catalog.pg_attribute a ON a.attrelid = me.oid"
-    " AND a.attname = m.attname AND a.attnum > 0 "
-    "JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typelem = 0 "
-    "WHERE EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = me.oid"
-    "  AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL)";
 
 /* --- small parts --- */
 
@@ -71,14 +31,7 @@ sweep_narrow_free(struct sweep *s)
 
 	if (w == NULL)
 		return;
-	for (size_t i = 0; i < w->n; i++) {
-		free(w->v[i].table);
-		free(w->v[i].field);
-		free(w->v[i].column);
-		free(w->v[i].type);
-		text_release(&w->v[i].values);
-	}
-	free(w->v);
+	probes_free(w->probes);
 	free(w->key);
 	free(w->type);
 	free(w->top);
@@ -144,118 +97,14 @@ begin(void)
 	return b;
 }
 
-/* --- what leads to rows of it --- */
-
-static char *
-dup(const struct batch *b, size_t step, int row, int col)
-{
-	const char *cell = batch_cell(b, step, row, col);
-
-	return mem_strdup(cell != NULL ? cell : "");
-}
-
-static bool
-add_value(struct narrow *w, struct probe *p, const json_t *image)
-{
-	const json_t *j = json_object_get(image, p->field);
-	const char *s = json_string_value(j);
-
-	if (s == NULL)
-		return true;
-	text_add_item(&p->values, s, json_string_length(j));
-	return ++w->nvalues < VALUES_MAX;
-}
-
-static bool
-take_row(void *arg, const char *line, size_t len)
-{
-	struct narrow *w = arg;
-	json_t *row = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
-	const char *table = json_string_value(json_object_get(row, "table"));
-
-	w->failed = w->failed || table == NULL;
-	for (size_t i = 0; !w->failed && i < w->n; i++) {
-		struct probe *p = &w->v[i];
-		json_t *before = json_object_get(row, "before");
-		json_t *after = json_object_get(row, "after");
-
-		if (strcmp(p->table, table) != 0)
-			continue;
-		w->failed = !add_value(w, p, before) ||
-		            (!json_equal(json_object_get(before, p->field),
-				 json_object_get(after, p->field)) &&
-				!add_value(w, p, after));
-	}
-	json_decref(row);
-	return !w->failed;
-}
-
-static void
-drop_probe(struct narrow *w, size_t i)
-{
-	struct probe p = w->v[i];
-
-	w->v[i] = w->v[--w->n];
-	w->v[w->n] = p;
-	free(p.table);
-	free(p.field);
-	free(p.column);
-	free(p.type);
-	memset(&w->v[w->n], 0, sizeof(p));
-}
-
-static bool
-read_links(struct sweep *s, const struct batch *b, size_t step)
-{
-	struct narrow *w = s->narrow;
-	struct store *from = s->run->change->store;
-	int n = batch_ntuples(b, step);
-	struct err e = ERR_INIT;
-	uint64_t next;
-
-	w->v = mem_array((size_t)n + 1, sizeof(*w->v));
-	for (int i = 0; i < n; i++)
-		w->v[w->n++] = (struct probe){ .table = dup(b, step, i, 0),
-			.field = dup(b, step, i, 1),
-			.column = dup(b, step, i, 2),
-			.type = dup(b, step, i, 3) };
-	if (w->n > 0 &&
-	    (store_rows(from) > ROWS_MAX ||
-		store_read(from, 0, take_row, w, &next, &e) == -1 || w->failed))
-		return false;
-	for (size_t i = w->n; i-- > 0;)
-		if (w->v[i].values.len == 0)
-			drop_probe(w, i);
-		else
-			text_addc(&w->v[i].values, '}');
-	return true;
-}
-
 /* --- questions --- */
-
-/* " UNION ALL SELECT ctid ... WHERE column = ANY ($n)", each with a value. */
-static int
-add_probes(const struct sweep *s, struct text *sql, const char *where,
-    const char **values, int n)
-{
-	const struct narrow *w = s->narrow;
-
-	for (size_t i = 0; i < w->n; i++) {
-		values[n++] = text_str(&w->v[i].values);
-		text_addf(sql,
-		    " UNION ALL SELECT airlock_s.ctid FROM ONLY %s AS airlock_s"
-		    " WHERE airlock_s.%s = ANY ($%d::pg_catalog.text[]::%s[])"
-		    " AND %s",
-		    s->leaf->name, w->v[i].column, n, w->v[i].type, where);
-	}
-	return n;
-}
 
 static void
 ask_old(struct sweep *s)
 {
 	const struct change *c = s->run->change;
-	const char **values = mem_array(s->narrow->n + 3, sizeof(*values));
+	const char **values =
+	    mem_array(probes_nvalues(s->narrow->probes) + 3, sizeof(*values));
 	struct batch *b = begin();
 	struct text sql = { 0 };
 	int n = 3;
@@ -269,7 +118,8 @@ ask_old(struct sweep *s)
 	    " FROM ONLY %s AS airlock_s WHERE airlock_s.ctid = ANY (ARRAY("
 	    "SELECT NULL::pg_catalog.tid WHERE false",
 	    s->leaf->name);
-	n = add_probes(s, &sql, SWEEP_OLD, values, n);
+	n = probes_add(s->narrow->probes, s->leaf->name, SWEEP_OLD, &sql,
+	    values, n);
 	text_add(&sql, ")) AND " SWEEP_OLD);
 	batch_add(b, text_str(&sql), n, values);
 	sweep_take_rows(s, false, b);
@@ -286,7 +136,8 @@ static void
 ask_new(struct sweep *s)
 {
 	struct narrow *w = s->narrow;
-	const char **values = mem_array(w->n + 4, sizeof(*values));
+	const char **values =
+	    mem_array(probes_nvalues(w->probes) + 4, sizeof(*values));
 	uint64_t tail = TAIL_BLOCKS + most_new(s) / 8;
 	struct batch *b = begin();
 	char block[40], *seen;
@@ -314,7 +165,7 @@ ask_new(struct sweep *s)
 		    " WHERE airlock_s.%s > $%d::pg_catalog.text::%s AND " SWEEP_NEW,
 		    s->leaf->name, w->key, n, w->type);
 	}
-	n = add_probes(s, &sql, SWEEP_NEW, values, n);
+	n = probes_add(w->probes, s->leaf->name, SWEEP_NEW, &sql, values, n);
 	text_add(&sql, ")) AND " SWEEP_NEW);
 	batch_add(b, text_str(&sql), n, values);
 	sweep_take_rows(s, true, b);
@@ -351,8 +202,9 @@ asked(struct sweep *s, struct batch *b)
 		    "the observer could not be asked about a table");
 		return;
 	}
-	if (blocks == NULL || batch_state(b, step) != BATCH_OK ||
-	    !read_links(s, b, step)) {
+	if (batch_state(b, step) == BATCH_OK)
+		w->probes = probes_read(b, step, s->run->change->store);
+	if (blocks == NULL || w->probes == NULL) {
 		no_way(s);
 		return;
 	}
@@ -362,7 +214,7 @@ asked(struct sweep *s, struct batch *b)
 	if (most_old(s) == 0) {
 		text_add(&w->old, "{}");
 		ask_new(s);
-	} else if (w->n > 0) {
+	} else if (probes_any(w->probes)) {
 		ask_old(s);
 	} else {
 		no_way(s);
@@ -523,7 +375,7 @@ sweep_narrow(struct sweep *s)
 		batch_add(b, sql, 0, NULL);
 		free(sql);
 	}
-	batch_add(b, links_sql, 2, values);
+	batch_add(b, probes_sql, 2, values);
 	sweep_add_back(b);
 	sweep_ask(s, false, b, asked);
 	text_release(&names);

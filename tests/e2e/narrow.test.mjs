@@ -33,6 +33,15 @@ const cases = {
 		INSERT INTO big2 SELECT g, 1 + g % 1000 FROM generate_series(1, ${BIG}) g; CREATE INDEX ON big2(p);
 		CREATE TABLE big(id int PRIMARY KEY, p int REFERENCES big2 ON DELETE CASCADE); INSERT INTO big SELECT g, g FROM generate_series(1, ${BIG}) g; CREATE INDEX ON big(p);`,
 	'DELETE FROM t WHERE id = 7', { deleted: EACH }],
+	'rows that a key of several columns leads to': [`CREATE TABLE t(id int, a text, u uuid DEFAULT gen_random_uuid(), UNIQUE (u), PRIMARY KEY (id, a));
+		INSERT INTO t SELECT g / 10, 'a' || g % 10 FROM generate_series(1, 1000) g;
+		CREATE TABLE big(x int, b text, p int, UNIQUE (p, b, x), FOREIGN KEY (p, b) REFERENCES t(id, a) ON DELETE CASCADE ON UPDATE CASCADE);
+		INSERT INTO big SELECT g, 'a' || g % 10, 1 + g % 90 FROM generate_series(1, ${BIG}) g; INSERT INTO big VALUES (1, 'a7', NULL);`,
+	'DELETE FROM t WHERE id = 8 AND a = \'a7\' OR id = 7 AND a IN (\'a6\', \'a8\')', { deleted: 534 }],
+	'rows whose key of several columns changes': [`CREATE TABLE t(id int, a text, PRIMARY KEY (id, a)); INSERT INTO t SELECT g / 10, 'a,\"' || g % 10 FROM generate_series(1, 1000) g;
+		CREATE TABLE big(x int, b text, p int, FOREIGN KEY (p, b) REFERENCES t(id, a) ON UPDATE CASCADE);
+		INSERT INTO big SELECT g, 'a,\"' || g % 10, 1 + g % 99 FROM generate_series(1, ${BIG}) g; CREATE INDEX ON big(b, p);`,
+	'UPDATE t SET a = \'z\' WHERE id = 8 AND a LIKE \'a%7\'', { updated: 25 }],
 	'rows in parts of a table': [`${T} CREATE TABLE big(id int, p int REFERENCES t ON DELETE CASCADE) PARTITION BY HASH (id); CREATE INDEX ON big(p);
 		CREATE TABLE big1 PARTITION OF big FOR VALUES WITH (MODULUS 2, REMAINDER 0); CREATE TABLE big2 PARTITION OF big FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 		INSERT INTO big SELECT g, 1 + g % 1000 FROM generate_series(1, ${2 * BIG}) g;`,
