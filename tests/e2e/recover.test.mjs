@@ -129,8 +129,9 @@ test('killed between the intent and COMMIT: in doubt, then rolled back', async t
 	assert.equal((await w.operator.json('status')).in_doubt, 1);
 	const [listed, ...more] = await w.operator.pending();
 	assert.deepEqual(more, []);
+	assert.match(before.replay_digest, /^[0-9a-f]{64}$/);
 	for (const member of ['id', 'agent', 'database', 'intent', 'risk', 'reasons', 'statements', 'tables', 'complete',
-		'digest', 'token'])
+		'digest', 'replay_digest', 'token'])
 		assert.deepEqual(listed[member], before[member], member);
 	assert.deepEqual([listed.status, listed.expires_at], ['in_doubt', null]);
 	assert.ok(Math.abs(Date.parse(listed.created_at) - Date.parse(before.created_at)) < 60000);

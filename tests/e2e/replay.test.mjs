@@ -149,6 +149,11 @@ test('what is filled follows the catalog, also where a table is known already', 
 	assert.equal(await run(), 'n');
 	await w.sql('ALTER TABLE plain ALTER n SET DEFAULT 4');
 	assert.equal(await run(), '');
+	for (const make of await w.sql('SHOW server_version_num') >= '180000' ? ['uuidv4()', 'uuidv7()'] : ['gen_random_uuid()']) {
+		await w.sql(`ALTER TABLE plain ADD u uuid DEFAULT ${make}`);
+		assert.equal(await run(), 'u', make);
+		await w.sql('ALTER TABLE plain DROP u');
+	}
 	await w.sql('CREATE DOMAIN d AS int DEFAULT 1; ALTER TABLE plain ALTER n DROP DEFAULT, ALTER n TYPE d');
 	assert.equal(await run(), '');
 	await w.sql('ALTER DOMAIN d SET DEFAULT random()');
