@@ -19,7 +19,7 @@ static const char names_sql[] =
     "   AND o.connamespace = c.connamespace AND NOT o.condeferred) AS ambiguous"
     " FROM pg_catalog.pg_constraint c"
     " JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace"
-    " WHERE c.condeferred AND c.conparentid = 0) x";
+    " WHERE c.condeferred AND c.conparentid = '0') x";
 
 static void
 told(void *arg, struct link *l UNUSED, struct batch *b)

@@ -26,17 +26,18 @@ static const char about_sql[] =
     "  AND NOT pg_catalog.row_security_active(c.oid)"
     "  AND c.relpersistence <> 't' AND c.relkind IN ('r', 'p', 'm')"
     "  AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(c.oid) t"
-    "   JOIN pg_catalog.pg_class l ON l.oid = t.relid"
+    "   JOIN pg_catalog.pg_class l ON l.oid = t.relid::pg_catalog.oid"
     "   WHERE l.relkind = 'f'),"
     " CASE WHEN c.relkind = 'p' THEN"
-    "  (SELECT CASE WHEN pg_catalog.min(l.reltuples) < 0 THEN -1"
+    "  (SELECT CASE WHEN pg_catalog.min(l.reltuples) < '0' THEN -1"
     "    ELSE pg_catalog.sum(l.reltuples) END"
     "   FROM pg_catalog.pg_partition_tree(c.oid) t"
-    "   JOIN pg_catalog.pg_class l ON l.oid = t.relid WHERE t.isleaf)"
+    "   JOIN pg_catalog.pg_class l ON l.oid = t.relid::pg_catalog.oid WHERE t.isleaf)"
     "  ELSE c.reltuples END "
     "FROM pg_catalog.unnest($1::pg_catalog.text[])"
     "  WITH ORDINALITY AS u(name, n) "
-    "JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(u.name) "
+    "JOIN pg_catalog.pg_class c"
+    " ON c.oid = pg_catalog.to_regclass(u.name)::pg_catalog.oid "
     "ORDER BY u.n";
 
 static void

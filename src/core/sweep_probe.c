@@ -59,7 +59,7 @@ const char probes_sql[] =
     "  AND m.attnum = c.num"
     " JOIN pg_catalog.pg_attribute a ON a.attrelid = me.oid"
     "  AND a.attname = m.attname AND a.attnum > 0"
-    " JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typelem = 0"
+    " JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typelem = '0'"
     " WHERE EXISTS (SELECT FROM pg_catalog.pg_index i"
     "   JOIN pg_catalog.pg_attribute l ON l.attrelid = me.oid"
     "    AND l.attnum = i.indkey[0]"

@@ -38,12 +38,12 @@
 static const char relation_sql[] =
     "SELECT c.oid, pg_catalog.quote_ident(n.nspname) || '.' ||"
     "  pg_catalog.quote_ident(c.relname), c.relkind, c.relpersistence,"
-    " c.reltuples, c.relkind = 'p' OR c.relam = 2, c.relhassubclass,"
+    " c.reltuples, c.relkind = 'p' OR c.relam = '2', c.relhassubclass,"
     " c.relhasrules, pg_catalog.row_security_active(c.oid),"
     " pg_catalog.has_table_privilege(c.oid, 'SELECT'),"
     " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid"
     "  AND NOT t.tgisinternal AND t.tgenabled <> 'D'"
-    "  AND (t.tgtype & 66) <> 0 AND (t.tgtype & 16) <> 0),"
+    "  AND (t.tgtype & '66') <> 0 AND (t.tgtype & '16') <> 0),"
     " EXISTS (SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid"
     "  AND i.indisprimary), " FINGERPRINT ","
     " CASE WHEN c.relispartition THEN"
@@ -51,21 +51,21 @@ static const char relation_sql[] =
     "    pg_catalog.quote_ident(rc.relname)"
     "   FROM pg_catalog.pg_class rc"
     "   JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace"
-    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)) END,"
+    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid) END,"
     " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t"
     "  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid"
     "  WHERE t.tgrelid = c.oid AND NOT t.tgisinternal"
     "   AND t.tgenabled <> 'D' AND p.prosrc ~* '\\mcurrent_query\\M') "
     "FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE c.oid = pg_catalog.to_regclass($1)";
+    "WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
 /* The key: the primary key, else the first unique index that is immediate,
  * valid, whole and without expressions or nullable columns. */
 static const char columns_sql[] =
     "WITH k AS (SELECT i.indkey::pg_catalog.int2[] AS key, i.indnkeyatts AS n"
     "  FROM pg_catalog.pg_index i"
-    "  WHERE i.indrelid = pg_catalog.to_regclass($1) AND i.indisunique"
+    "  WHERE i.indrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND i.indisunique"
     "   AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL"
     "   AND i.indexprs IS NULL AND NOT EXISTS ("
     "    SELECT 1 FROM pg_catalog.pg_attribute a, "
@@ -79,21 +79,21 @@ static const char columns_sql[] =
     "  ::pg_catalog.int2[]), false),"
     " a.attgenerated <> '', a.attnotnull "
     "FROM pg_catalog.pg_attribute a "
-    "WHERE a.attrelid = pg_catalog.to_regclass($1) AND a.attnum > 0"
+    "WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attnum > 0"
     " AND NOT a.attisdropped ORDER BY a.attnum";
 
 const char catalog_verify_sql[] =
     "SELECT " FINGERPRINT " FROM pg_catalog.pg_class c "
-    "WHERE c.oid = pg_catalog.to_regclass($1)";
+    "WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
 static const char oids_sql[] =
     "SELECT pg_catalog.array_agg(c.oid)::pg_catalog.text "
     "FROM pg_catalog.pg_class c "
-    "WHERE c.relnamespace = 11 AND c.relkind = 'r' AND c.oid < 16384";
+    "WHERE c.relnamespace = '11' AND c.relkind = 'r' AND c.oid < '16384'";
 
 static const char types_sql[] =
     "SELECT t.oid, pg_catalog.format_type(t.oid, NULL) "
-    "FROM pg_catalog.pg_type t WHERE t.oid < 16384 AND t.typtype <> 'c'";
+    "FROM pg_catalog.pg_type t WHERE t.oid < '16384' AND t.typtype <> 'c'";
 
 static const char learn_sql[] =
     "SELECT t.oid, pg_catalog.format_type(t.oid, NULL) "

@@ -3,7 +3,7 @@
 
 /* clang-format off */
 #define MAKER \
-	"(p.oid < 16384 AND p.proname IN ('nextval', 'now'," \
+	"(p.oid < '16384' AND p.proname IN ('nextval', 'now'," \
 	"  'transaction_timestamp', 'statement_timestamp', 'clock_timestamp'," \
 	"  'timeofday', 'random', 'random_normal', 'gen_random_uuid'," \
 	"  'uuidv4', 'uuidv7')" \
@@ -47,7 +47,7 @@
 	"  AND (SELECT (a.bin ~ '" CLOCK "' OR" \
 	"    COALESCE(pg_catalog.bool_or(" MAKER "), false)) AND" \
 	"    COALESCE(pg_catalog.bool_and(COALESCE(" MAKER \
-	"     OR p.provolatile = 'i' OR p.provolatile = 's' AND p.oid < 16384," \
+	"     OR p.provolatile = 'i' OR p.provolatile = 's' AND p.oid < '16384'," \
 	"     false)), true)" \
 	"   FROM pg_catalog.regexp_matches(a.bin," \
 	"    ':(?:funcid|opfuncid) (\\d+)', 'g') AS m" \

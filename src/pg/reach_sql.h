@@ -17,11 +17,11 @@
 	"   OFFSET 0) x"
 #define REACH_MADE(tag, from) \
 	" UNION ALL SELECT " REACH_ROW(tag) " FROM pg_catalog." from " x" \
-	"  WHERE x.oid >= 16384"
+	"  WHERE x.oid >= '16384'"
 #define REACH_STAMP(relations, names, classes, procs, types) \
 	"(SELECT pg_catalog.md5(COALESCE(pg_catalog.string_agg(w.s, ','" \
 	"  ORDER BY w.s COLLATE \"C\"), '')) FROM (" \
-	"SELECT 'n' || n.ord || ':' || COALESCE(pg_catalog." \
+	"SELECT 'n' || n.ord::pg_catalog.text || ':' || COALESCE(pg_catalog." \
 	"  to_regclass(n.name)::pg_catalog.oid::pg_catalog.text, '-') AS s" \
 	"  FROM pg_catalog.unnest(" relations ")" \
 	"   WITH ORDINALITY AS n(name, ord)" \
@@ -35,7 +35,7 @@
 	REACH_EACH("y", classes, "pg_policy x WHERE x.polrelid = u.v") \
 	REACH_EACH("t", types, "pg_type x WHERE x.oid = u.v") \
 	REACH_EACH("t", names, "pg_type x WHERE x.typname = u.v" \
-	    " AND x.oid >= 16384") \
+	    " AND x.oid >= '16384'") \
 	REACH_EACH("k", types, "pg_constraint x WHERE x.contypid = u.v") \
 	REACH_MADE("o", "pg_operator") \
 	REACH_MADE("a", "pg_cast") ") w)"
@@ -60,9 +60,9 @@
 
 /* A type x that a cast or an operator of somebody's is for. */
 #define REACH_HANDLED \
-	"(EXISTS (SELECT FROM pg_catalog.pg_cast k WHERE k.oid >= 16384" \
+	"(EXISTS (SELECT FROM pg_catalog.pg_cast k WHERE k.oid >= '16384'" \
 	"  AND x.oid IN (k.castsource, k.casttarget))" \
-	" OR EXISTS (SELECT FROM pg_catalog.pg_operator o WHERE o.oid >= 16384" \
+	" OR EXISTS (SELECT FROM pg_catalog.pg_operator o WHERE o.oid >= '16384'" \
 	"  AND x.oid IN (o.oprleft, o.oprright)))"
 
 /*
@@ -93,94 +93,94 @@ static const char reach_judge_sql[] =
 "  WHERE r.oid IS NOT NULL"
 " UNION SELECT 'f', p.oid, '', '0' FROM u JOIN pg_catalog.pg_proc p"
 "  ON p.proname = u.name WHERE u.kind IN ('f', 'a', 's') AND p.prokind <> 'p'"
-"  AND CASE u.kind WHEN 's' THEN p.prorettype = 3310 WHEN 'a' THEN p.oid >= 16384"
+"  AND CASE u.kind WHEN 's' THEN p.prorettype = '3310' WHEN 'a' THEN p.oid >= '16384'"
 "   AND p.pronargs - p.pronargdefaults <= 1 AND p.pronargs >= 1"
 "   AND EXISTS (SELECT FROM pg_catalog.pg_type t"
 "    WHERE t.oid = p.proargtypes[0] AND (t.typtype = 'p' OR t.typtype = 'c'"
 "     AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a"
 "      WHERE a.attrelid = t.typrelid AND a.attname = u.name"
 "      AND NOT a.attisdropped)))"
-"   ELSE u.nargs < 0 OR p.provariadic <> 0 OR u.nargs BETWEEN"
+"   ELSE u.nargs < 0 OR p.provariadic <> '0' OR u.nargs BETWEEN"
 "    p.pronargs - p.pronargdefaults AND p.pronargs END"
 "  AND " REACH_IN("u.schema", "p.pronamespace", "pg_catalog.pg_function_is_visible(p.oid)")
 " UNION SELECT 't', t.oid, '', '0' FROM u JOIN pg_catalog.pg_type t"
-"  ON t.typname = u.name WHERE u.kind IN ('f', 't') AND t.oid >= 16384"
+"  ON t.typname = u.name WHERE u.kind IN ('f', 't') AND t.oid >= '16384'"
 "  AND " REACH_IN("u.schema", "t.typnamespace", "pg_catalog.pg_type_is_visible(t.oid)")
 " UNION SELECT x.k, x.oid, c.k, c.oid FROM reach c CROSS JOIN LATERAL ("
 "  SELECT 'f' AS k, f.oid FROM ("
 "    SELECT r.ev_action::pg_catalog.text AS tree FROM pg_catalog.pg_rewrite r"
-"     WHERE c.k = 'r' AND c.oid >= 16384 AND r.ev_class = c.oid AND r.ev_type = '1'"
+"     WHERE c.k = 'r' AND c.oid >= '16384' AND r.ev_class = c.oid AND r.ev_type = '1'"
 "    UNION ALL SELECT pg_catalog.concat_ws(' ', p.polqual, p.polwithcheck)"
-"     FROM pg_catalog.pg_policy p WHERE c.k = 'r' AND c.oid >= 16384"
+"     FROM pg_catalog.pg_policy p WHERE c.k = 'r' AND c.oid >= '16384'"
 "     AND p.polrelid = c.oid AND ($9 OR p.polcmd IN ('*', 'r'))"
 "     AND pg_catalog.row_security_active(c.oid)"
 "    UNION ALL SELECT p.proargdefaults::pg_catalog.text FROM pg_catalog.pg_proc p"
-"     WHERE c.k = 'f' AND c.oid >= 16384 AND p.oid = c.oid AND p.pronargdefaults > 0"
+"     WHERE c.k = 'f' AND c.oid >= '16384' AND p.oid = c.oid AND p.pronargdefaults > 0"
 "    UNION ALL SELECT k.conbin::pg_catalog.text FROM pg_catalog.pg_constraint k"
 "     WHERE c.k = 't' AND k.contypid = c.oid AND k.contype = 'c') s"
 "   CROSS JOIN LATERAL pg_catalog.unnest(pg_catalog.string_to_array(s.tree, 'funcid ')"
-"    || pg_catalog.string_to_array(s.tree, 'fnoid ')) AS w(piece)"
+"    OPERATOR(pg_catalog.||) pg_catalog.string_to_array(s.tree, 'fnoid ')) AS w(piece)"
 "   CROSS JOIN LATERAL (SELECT CASE WHEN pg_catalog.split_part(w.piece, ' ', 1) ~ '^[1-9][0-9]{0,9}$'"
 "    THEN pg_catalog.split_part(w.piece, ' ', 1)::pg_catalog.oid END AS oid) f"
 "   WHERE f.oid IS NOT NULL"
-"  UNION ALL SELECT CASE d.refclassid WHEN 1259 THEN 'r' WHEN 1247 THEN 't' ELSE 'o' END,"
+"  UNION ALL SELECT CASE d.refclassid WHEN '1259' THEN 'r' WHEN '1247' THEN 't' ELSE 'o' END,"
 "    d.refobjid FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_depend d"
-"    ON d.classid = 2618 AND d.objid = r.oid AND d.refclassid IN (1259, 1247, 2617)"
+"    ON d.classid = '2618' AND d.objid = r.oid AND d.refclassid IN ('1259', '1247', '2617')"
 "    AND d.refobjid <> c.oid"
-"   WHERE c.k = 'r' AND c.oid >= 16384 AND r.ev_class = c.oid AND r.ev_type = '1'"
+"   WHERE c.k = 'r' AND c.oid >= '16384' AND r.ev_class = c.oid AND r.ev_type = '1'"
 "  UNION ALL SELECT 'r', d.refobjid FROM pg_catalog.pg_policy p"
-"   JOIN pg_catalog.pg_depend d ON d.classid = 3256 AND d.objid = p.oid"
-"    AND d.refclassid = 1259 AND d.refobjid <> c.oid"
-"   WHERE c.k = 'r' AND c.oid >= 16384 AND p.polrelid = c.oid"
+"   JOIN pg_catalog.pg_depend d ON d.classid = '3256' AND d.objid = p.oid"
+"    AND d.refclassid = '1259' AND d.refobjid <> c.oid"
+"   WHERE c.k = 'r' AND c.oid >= '16384' AND p.polrelid = c.oid"
 "    AND pg_catalog.row_security_active(c.oid)"
 "  UNION ALL SELECT 't', a.atttypid FROM pg_catalog.pg_attribute a"
-"   WHERE c.k = 'r' AND c.oid >= 16384 AND a.attrelid = c.oid AND a.attnum > 0"
-"    AND a.atttypid >= 16384"
+"   WHERE c.k = 'r' AND c.oid >= '16384' AND a.attrelid = c.oid AND a.attnum > 0"
+"    AND a.atttypid >= '16384'"
 "  UNION ALL SELECT 't', x.oid FROM pg_catalog.pg_class r, LATERAL (VALUES (r.reltype)) AS x(oid)"
-"   WHERE c.k = 'r' AND c.oid >= 16384 AND r.oid = c.oid AND " REACH_HANDLED
+"   WHERE c.k = 'r' AND c.oid >= '16384' AND r.oid = c.oid AND " REACH_HANDLED
 "  UNION ALL SELECT 't', x.oid FROM pg_catalog.pg_type t, LATERAL (VALUES (t.typarray)) AS x(oid)"
-"   WHERE c.k = 't' AND c.oid >= 16384 AND t.oid = c.oid AND " REACH_HANDLED
+"   WHERE c.k = 't' AND c.oid >= '16384' AND t.oid = c.oid AND " REACH_HANDLED
 "  UNION ALL SELECT 't', p.prorettype FROM pg_catalog.pg_proc p"
-"   WHERE c.k = 'f' AND c.oid >= 16384 AND p.oid = c.oid AND p.prorettype >= 16384"
+"   WHERE c.k = 'f' AND c.oid >= '16384' AND p.oid = c.oid AND p.prorettype >= '16384'"
 "  UNION ALL SELECT 'f', f.oid FROM pg_catalog.pg_aggregate g, pg_catalog.unnest(ARRAY["
 "    g.aggtransfn, g.aggfinalfn, g.aggcombinefn, g.aggserialfn, g.aggdeserialfn,"
 "    g.aggmtransfn, g.aggminvtransfn, g.aggmfinalfn]::pg_catalog.oid[]) AS f(oid)"
-"   WHERE c.k = 'f' AND c.oid >= 16384 AND g.aggfnoid = c.oid AND f.oid <> 0"
+"   WHERE c.k = 'f' AND c.oid >= '16384' AND g.aggfnoid::pg_catalog.oid = c.oid AND f.oid <> '0'"
 "  UNION ALL SELECT 'f', o.oprcode FROM pg_catalog.pg_operator o"
 "   WHERE c.k = 'o' AND o.oid = c.oid"
 "  UNION ALL SELECT x.k, x.oid FROM pg_catalog.pg_type t, LATERAL (VALUES"
 "    ('t', t.typelem), ('t', t.typbasetype), ('r', t.typrelid),"
 "    ('f', t.typinput::pg_catalog.oid), ('f', t.typoutput::pg_catalog.oid)) AS x(k, oid)"
-"   WHERE c.k = 't' AND t.oid = c.oid AND x.oid >= 16384"
+"   WHERE c.k = 't' AND t.oid = c.oid AND x.oid >= '16384'"
 "  UNION ALL SELECT 't', g.rngsubtype FROM pg_catalog.pg_range g"
-"   WHERE c.k = 't' AND g.rngtypid = c.oid AND g.rngsubtype >= 16384"
+"   WHERE c.k = 't' AND g.rngtypid = c.oid AND g.rngsubtype >= '16384'"
 "  UNION ALL SELECT 'f', k.castfunc FROM pg_catalog.pg_cast k"
-"   WHERE c.k = 't' AND k.oid >= 16384 AND k.castfunc <> 0"
+"   WHERE c.k = 't' AND k.oid >= '16384' AND k.castfunc <> '0'"
 "    AND (k.castsource = c.oid OR k.casttarget = c.oid)"
 "    AND ($9 OR k.castcontext = 'i' OR EXISTS (SELECT FROM pg_catalog.pg_type t"
 "     WHERE t.typname = ANY ($4::pg_catalog.name[])"
-"     AND (t.oid = k.casttarget OR t.oid >= 16384)))) x),"
+"     AND (t.oid = k.casttarget OR t.oid >= '16384')))) x),"
 "called AS (SELECT oid, pk, parent FROM reach WHERE k = 'f'"
 /* Comparisons that no text names: IN, BETWEEN, DISTINCT, USING, ORDER BY. */
 " UNION ALL SELECT o.oprcode, 'o', o.oid FROM pg_catalog.pg_operator o"
 "  JOIN (SELECT u.schema, u.name FROM u WHERE u.kind = 'o'"
 "   UNION SELECT '', i FROM pg_catalog.unnest('{=,<>,<,<=,>,>=}'::pg_catalog.text[]) AS i) w"
 "   ON o.oprname = w.name"
-"  WHERE o.oid >= 16384"
-"   AND (o.oprleft < 16384 OR o.oprleft IN (SELECT oid FROM reach WHERE k = 't'))"
-"   AND (o.oprright < 16384 OR o.oprright IN (SELECT oid FROM reach WHERE k = 't'))"
+"  WHERE o.oid >= '16384'"
+"   AND (o.oprleft < '16384' OR o.oprleft IN (SELECT oid FROM reach WHERE k = 't'))"
+"   AND (o.oprright < '16384' OR o.oprright IN (SELECT oid FROM reach WHERE k = 't'))"
 "   AND " REACH_IN("w.schema", "o.oprnamespace", "pg_catalog.pg_operator_is_visible(o.oid)")
 "),"
 "judged AS (SELECT c.pk, c.parent, p.oid, p.proname,"
-"  p.provolatile = 'v' AND NOT (p.pronamespace = 11 AND p.proname = ANY ($6::pg_catalog.name[])"
-"   OR p.oid >= 16384 AND EXISTS (SELECT FROM pg_catalog.pg_depend d"
+"  p.provolatile = 'v' AND NOT (p.pronamespace = '11' AND p.proname = ANY ($6::pg_catalog.name[])"
+"   OR p.oid >= '16384' AND EXISTS (SELECT FROM pg_catalog.pg_depend d"
 "    JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid"
-"    WHERE d.classid = 1255 AND d.objid = p.oid AND d.refclassid = 3079 AND d.deptype = 'e'"
-"     AND (e.extname || '.' || p.proname)::pg_catalog.name = ANY ($6::pg_catalog.name[]))) AS writes,"
-"  (p.pronamespace = 11 AND p.proname ~ $7 OR EXISTS (SELECT FROM pg_catalog.pg_depend d"
+"    WHERE d.classid = '1255' AND d.objid = p.oid AND d.refclassid = '3079' AND d.deptype = 'e'"
+"     AND (e.extname::pg_catalog.text || '.' || p.proname::pg_catalog.text)::pg_catalog.name = ANY ($6::pg_catalog.name[]))) AS writes,"
+"  (p.pronamespace = '11' AND p.proname ~ $7::pg_catalog.text OR EXISTS (SELECT FROM pg_catalog.pg_depend d"
 "    JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid"
-"    WHERE d.classid = 1255 AND d.objid = p.oid AND d.refclassid = 3079 AND d.deptype = 'e'"
-"     AND p.oid >= 16384 AND e.extname = ANY ($8::pg_catalog.name[]))) AS outside"
+"    WHERE d.classid = '1255' AND d.objid = p.oid AND d.refclassid = '3079' AND d.deptype = 'e'"
+"     AND p.oid >= '16384' AND e.extname = ANY ($8::pg_catalog.name[]))) AS outside"
 "  FROM called c JOIN pg_catalog.pg_proc p ON p.oid = c.oid),"
 "temp AS (SELECT k.relname FROM reach r JOIN pg_catalog.pg_class k ON k.oid = r.oid"
 "  WHERE r.k = 'r' AND r.pk = '' AND k.relnamespace = pg_catalog.pg_my_temp_schema()),"

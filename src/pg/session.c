@@ -57,7 +57,7 @@ static const char open_sql[] =
     " COALESCE((SELECT pg_catalog.string_agg(pg_catalog.quote_ident(s.name) ||"
     "   ', ', '' ORDER BY s.n) FROM pg_catalog.unnest("
     "   pg_catalog.current_schemas(false)) WITH ORDINALITY AS s(name, n)"
-    "  WHERE s.name !~ '^pg_temp_'), '') || 'pg_temp'";
+    "  WHERE s.name !~ '^pg_temp_'::pg_catalog.text), '') || 'pg_temp'";
 
 /* pg_locks is the witness for tables, the counters for the catalogs: catalog
  * code lets its locks go early. */
@@ -74,8 +74,8 @@ static const char counts_sql[] =
     "  GROUP BY l.relation), "
     "s AS (SELECT u.oid FROM pg_catalog.unnest(COALESCE("
     "   $1::pg_catalog.oid[], (SELECT pg_catalog.array_agg(k.oid)"
-    "    FROM pg_catalog.pg_class k WHERE k.relnamespace = 11"
-    "     AND k.relkind = 'r' AND k.oid < 16384))) AS u(oid)"
+    "    FROM pg_catalog.pg_class k WHERE k.relnamespace = '11'"
+    "     AND k.relkind = 'r' AND k.oid < '16384'))) AS u(oid)"
     "  WHERE pg_catalog.pg_stat_get_xact_tuples_inserted(u.oid)"
     "   + pg_catalog.pg_stat_get_xact_tuples_updated(u.oid)"
     "   + pg_catalog.pg_stat_get_xact_tuples_deleted(u.oid) > 0) "
@@ -89,7 +89,7 @@ static const char counts_sql[] =
     "    pg_catalog.quote_ident(rc.relname)"
     "   FROM pg_catalog.pg_class rc"
     "   JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace"
-    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)) END,"
+    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid) END,"
     " c.relhastriggers, c.relhastriggers AND EXISTS"
     "  (SELECT FROM pg_catalog.pg_trigger g"
     "   WHERE g.tgrelid = c.oid AND g.tgdeferrable) "
@@ -113,7 +113,7 @@ static const char facts_sql[] =
     "  OR pg_catalog.pg_has_role(r.oid, 'pg_write_server_files', 'MEMBER')"
     "  OR pg_catalog.pg_has_role(r.oid, 'pg_read_server_files', 'MEMBER'),"
     " EXISTS (SELECT 1 FROM pg_catalog.pg_class c WHERE c.relowner = r.oid"
-    "  AND c.relkind IN ('r', 'p') AND c.oid >= 16384),"
+    "  AND c.relkind IN ('r', 'p') AND c.oid >= '16384'),"
     " r.rolname, pg_catalog.current_database(),"
     " (SELECT system_identifier FROM pg_catalog.pg_control_system()),"
     /* the control file is behind for a while after a promotion */

@@ -63,6 +63,13 @@ bool session_can_clean(const struct link *l);
 size_t session_vouch(struct batch *b);
 bool session_vouched(const struct batch *b, size_t i);
 
+/*
+ * What we ask runs under the search path of who asked, where an operator for
+ * just its two types stands before one of pg_catalog that needs a cast, however
+ * it came there.  So all our SQL, here and elsewhere, names functions and types
+ * by their schema and compares what pg_catalog has an operator for: an oid with
+ * '11' and not with 11, a name with a pattern that is cast to text.
+ */
 /* Prepared on every link: */
 /* All pins for the transaction: $1 lock_timeout, $2 statement_timeout,
  * $3 idle_in_transaction_session_timeout (all ms), $4 application_name,
