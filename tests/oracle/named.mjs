@@ -32,6 +32,16 @@ export const named = {
 		setup: T + trigger('AFTER UPDATE', 'IF pg_trigger_depth() < 2 THEN UPDATE app.t SET b = b || \'+\' WHERE id = NEW.id; END IF; RETURN NULL;'),
 		steps: ['UPDATE app.t SET a = a + 1', 'DELETE FROM app.t WHERE id = 2'],
 	},
+	'a row that one statement leaves as it was goes on with the next': {
+		setup: T,
+		steps: ['UPDATE app.t SET a = 0 WHERE id < 4', 'UPDATE app.t SET a = 0 WHERE id < 5', 'UPDATE app.t SET a = 7 WHERE id < 3',
+			'UPDATE app.t SET a = id WHERE id = 3', 'DELETE FROM app.t WHERE id = 1'],
+	},
+	'a row without a key that one statement leaves as it was goes on with the next': {
+		setup: 'CREATE SCHEMA app; CREATE TABLE app.t (a int, b text); INSERT INTO app.t SELECT g / 2, \'b\' FROM generate_series(1, 9) g;',
+		steps: ['UPDATE app.t SET a = 0 WHERE a < 3', 'UPDATE app.t SET a = 0 WHERE a < 1', 'UPDATE app.t SET a = 7 WHERE a < 1 AND ctid IN (SELECT ctid FROM app.t WHERE a < 1 LIMIT 2)',
+			'DELETE FROM app.t WHERE a = 7'],
+	},
 	'a row inserted and deleted again leaves nothing': {
 		setup: T + trigger('AFTER INSERT', 'DELETE FROM app.t WHERE id = NEW.id; RETURN NULL;'),
 		steps: ['INSERT INTO app.t VALUES (20, 1, \'x\')'],

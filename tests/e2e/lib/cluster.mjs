@@ -25,6 +25,12 @@ const ROLES = `
 // Roles of the field cases that must give their password.
 const PASSWORDS = ['local all f_pw,f_pct scram-sha-256'];
 
+// PostgreSQL 14 copies files without being told to, and may not be told.
+const COPY = (name, from) => `SELECT 'CREATE DATABASE ${name} TEMPLATE ${from}' || CASE
+	WHEN current_setting('server_version_num')::int >= 150000 THEN ' STRATEGY file_copy' ELSE '' END
+	\\gexec
+`;
+
 const encode = s => encodeURIComponent(s);
 
 export class Cluster {
@@ -105,8 +111,7 @@ export class Cluster {
 	// name of one to copy.
 	async database(setup = '', { from } = {}) {
 		const name = `t${process.pid}_${++made}`;
-		await this.sql('postgres',
-			`CREATE DATABASE ${name} ${from ? `TEMPLATE ${from} STRATEGY file_copy` : ''}`);
+		await this.sql('postgres', from ? COPY(name, from) : `CREATE DATABASE ${name}`);
 		if (setup)
 			await this.sql(name, setup);
 		return name;
