@@ -2,11 +2,13 @@
  * to ask */
 #include "pg/session.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "pg/catalog.h"
 #include "pg/reach.h"
@@ -424,17 +426,24 @@ prepared(void)
 }
 
 /* What a ROLLBACK leaves of what a statement did to its session: advisory
- * locks, let go here, statements prepared or replaced, and the last values of
- * sequences.  Asked as a text: what is prepared cannot vouch for itself. */
+ * locks, let go here, statements prepared or replaced, what random() gives
+ * next, and the last values of sequences.  Asked as a text: what is prepared
+ * cannot vouch for itself. */
 static size_t
 look_over(struct batch *b)
 {
 	static const char sql[] =
-	    "SELECT " PREPARED ", pg_catalog.pg_advisory_unlock_all() "
+	    "SELECT " PREPARED ", pg_catalog.pg_advisory_unlock_all(),"
+	    " pg_catalog.setseed($2::pg_catalog.float8) "
 	    "FROM pg_catalog.pg_prepared_statement() AS p";
-	const char *values[] = { prepared() };
-	size_t i = batch_add(b, sql, 1, values);
+	char seed[16];
+	const char *values[] = { prepared(), seed };
+	uint32_t any;
+	size_t i;
 
+	mem_random(&any, sizeof(any));
+	snprintf(seed, sizeof(seed), "0.%010" PRIu32, any);
+	i = batch_add(b, sql, 2, values);
 	batch_optional(b);
 	batch_add(b, "DISCARD SEQUENCES", 0, NULL);
 	batch_optional(b);

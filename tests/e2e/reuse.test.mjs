@@ -37,6 +37,18 @@ test('a read that locks or prepares leaves neither behind', async t => {
 	}
 });
 
+test('what a read has chosen as the seed of random numbers is not there for the next', async t => {
+	const w = await world(t, { setup: `CREATE FUNCTION seed() RETURNS void LANGUAGE sql AS 'SELECT setseed(0.25)';
+		CREATE FUNCTION sow() RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM seed(); RETURN 1; END $$;` });
+	const [first, second] = (await w.sql('SELECT setseed(0.25); SELECT random(); SELECT random()')).split('\n').filter(Boolean);
+	for (let i = 0; i < 6; i++)
+		assert.equal(outcome(await w.agent.query('SELECT sow()')), 'rows');
+	for (let i = 0; i < 12; i++) {
+		const { json, text } = await w.agent.query('SELECT random()');
+		assert.ok(![first, second].includes(json?.rows[0][0]), text);
+	}
+});
+
 // A trigger may leave what it likes in the session of a write that is committed.
 test('a committed write leaves nothing behind', async t => {
 	const w = await world(t, { setup: `${SETUP}
