@@ -14,6 +14,9 @@ forget_plan(struct run *r)
 
 	catalog_release(l->writer->catalog, r->relation);
 	r->relation = NULL;
+	json_decref(r->filled);
+	r->filled = NULL;
+	r->filled_ready = false;
 	capture_release(&r->plan);
 	rewrite_result_release(&r->rewrite);
 	memset(&r->rewrite, 0, sizeof(r->rewrite));

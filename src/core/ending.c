@@ -44,6 +44,7 @@ run_free(struct run *r)
 	grid_release(&r->returned);
 	spool_close(r->spool);
 	replay_free(r->replay);
+	json_decref(r->filled);
 	counts_release(&r->counts);
 	parameters_release(&r->params);
 	text_release(&r->blocker);

@@ -204,3 +204,35 @@ filled_take(struct run *r, const struct batch *b, size_t step)
 		if (c->tables[k].named)
 			take_given(r, &c->tables[k]);
 }
+
+/* Names that are not UTF-8 are listed mended, as the rows have them once they
+ * are stored. */
+static bool
+is_shown_as_is(const struct relation *rel)
+{
+	for (size_t i = 0; i < rel->ncolumns; i++)
+		if (!text_is_utf8(rel->columns[i].name,
+			strlen(rel->columns[i].name)))
+			return false;
+	return true;
+}
+
+/* What is known of it before it runs; where it turns out otherwise, the rows
+ * are read once more. */
+const json_t *
+filled_target(struct run *r)
+{
+	struct change_table t = { .collateral = false };
+
+	if (r->filled_ready || r->relation == NULL || r->adding)
+		return r->filled;
+	t.name = r->relation->table;
+	take_target(r, &t);
+	take_given(r, &t);
+	if (is_shown_as_is(r->relation))
+		r->filled = filled_json(&t);
+	r->filled_ready = true;
+	json_decref(t.filled);
+	json_decref(t.given);
+	return r->filled;
+}

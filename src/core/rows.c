@@ -55,13 +55,17 @@ count(struct run *r, const struct image *im)
 int
 run_take_image(struct run *r, const struct image *im, struct err *e)
 {
+	struct image filling;
+
 	count(r, im);
 	if (image_is_unchanged(im) &&
 	    !store_knows(r->change->store, &im->was)) {
 		store_note_unchanged(r->change->store, im);
 		return 0;
 	}
-	return store_add(r->change->store, im, e);
+	filling = *im;
+	filling.filled = filled_target(r);
+	return store_add(r->change->store, &filling, e);
 }
 
 static int

@@ -74,6 +74,8 @@ struct run {
 	struct err row_err; /* the first row that could not be taken */
 	struct counts counts;
 	struct replay *replay; /* the second digest being made */
+	json_t *filled;        /* core/filled.c: of the target's rows */
+	bool filled_ready;
 	int64_t rows_now; /* of the target, -1 unknown, -2 more than counted */
 	char insert_lsn[24], deferred[300];
 	char *deferrable;    /* defers again what begins deferred, or NULL */
@@ -167,6 +169,9 @@ void filled_take(struct run *r, const struct batch *b, size_t step);
 /* core/sweep.c: finds the rows of tables that are not proved, both ways. */
 run_step run_sweep;
 void run_sweep_cancel(struct run *r);
+/* What it leaves out of the rows of the statement's own target; lends, or NULL
+ * where that is nothing or not known. */
+const json_t *filled_target(struct run *r);
 /* core/sealing.c: its digests. */
 run_step run_seal, run_seal_replay;
 /* core/proof.c: what the change amounts to, and its risk. */

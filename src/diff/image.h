@@ -41,6 +41,8 @@ struct image {
 	const struct value *before;
 	const struct value *after;
 	struct rowid was, is;
+	const json_t *filled; /* what a replay leaves out, where it is known
+	                         before the row is stored, or NULL */
 };
 
 /* What is the same for all rows of a table is kept there from one call to the

@@ -13,12 +13,12 @@
 struct replay {
 	struct rowfile *f;
 	json_t *header;
-	bool read;
+	bool read; /* or need not be */
 	struct rowcursor cursor;
 	struct fold row;
 	struct form form;
 	struct digest *d;
-	struct seal *seal;
+	struct seal *seal, *own; /* NULL: seal is the file's */
 };
 
 bool
@@ -33,6 +33,24 @@ replay_leaves_out(const json_t *header)
 	return false;
 }
 
+const json_t *
+replay_filled(const json_t *header, const char *table, bool collateral)
+{
+	json_t *tables = json_object_get(header, "tables"), *t;
+	size_t i;
+
+	json_array_foreach (tables, i, t) {
+		const char *name =
+		    json_string_value(json_object_get(t, "table"));
+
+		if (name != NULL && strcmp(name, table) == 0 &&
+		    json_is_true(json_object_get(t, "collateral")) ==
+			collateral)
+			return json_object_get(t, "filled");
+	}
+	return NULL;
+}
+
 struct replay *
 replay_new(struct rowfile *f, json_t *header)
 {
@@ -41,7 +59,10 @@ replay_new(struct rowfile *f, json_t *header)
 	r->f = f;
 	r->header = json_incref(header);
 	r->d = digest_new();
-	r->seal = seal_new(-1);
+	r->seal = rowfile_seal_replay(f, header);
+	r->read = r->seal != NULL;
+	if (r->seal == NULL)
+		r->seal = r->own = seal_new(-1);
 	rowcursor_init(&r->cursor, f);
 	return r;
 }
@@ -54,28 +75,10 @@ replay_free(struct replay *r)
 	rowcursor_release(&r->cursor);
 	fold_release(&r->row);
 	form_release(&r->form);
-	seal_free(r->seal);
+	seal_free(r->own);
 	digest_free(r->d);
 	json_decref(r->header);
 	free(r);
-}
-
-static const json_t *
-filled_of(const struct replay *r, const struct image *im)
-{
-	json_t *tables = json_object_get(r->header, "tables"), *t;
-	size_t i;
-
-	json_array_foreach (tables, i, t) {
-		const char *name =
-		    json_string_value(json_object_get(t, "table"));
-
-		if (name != NULL && strcmp(name, im->table) == 0 &&
-		    json_is_true(json_object_get(t, "collateral")) ==
-			im->collateral)
-			return json_object_get(t, "filled");
-	}
-	return NULL;
 }
 
 /* 1 where there are more rows. */
@@ -93,7 +96,8 @@ hash_some(struct replay *r, struct err *e)
 			return rc;
 		if (fold_none(&r->row, &l, e) == -1)
 			return -1;
-		filled = filled_of(r, &r->row.im);
+		filled = replay_filled(r->header, r->row.im.table,
+		    r->row.im.collateral);
 		if (json_array_size(filled) > 0)
 			image_hash_replay(&r->row.im, &r->form, filled, r->d,
 			    hash);

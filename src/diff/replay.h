@@ -10,10 +10,14 @@
 #include "diff/rowfile.h"
 
 /* The rows are read once more, those of tables that have columns to leave out
- * (`filled` of the header's tables) hashed anew: docs/digest.md.  Where nothing
- * is left out the rows hash as ever, and nothing need be read. */
+ * (`filled` of the header's tables) hashed anew (docs/digest.md), unless that
+ * was done when they were stored.  Where nothing is left out the rows hash as
+ * ever, and nothing need be read. */
 struct replay;
 bool replay_leaves_out(const json_t *header);
+/* The columns left out of a table, or NULL. Lends. */
+const json_t *replay_filled(const json_t *header, const char *table,
+    bool collateral);
 
 /* Lends f, holds header. */
 struct replay *replay_new(struct rowfile *f, json_t *header);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "diff/beside.h"
 #include "diff/form.h"
 #include "diff/rowcursor.h"
 #include "diff/unpack.h"
@@ -30,6 +31,8 @@ struct rowfile {
 	struct digest *d;
 	struct form form; /* of the last row added */
 	struct seal *seal;
+	struct beside beside;
+	int dirfd;
 	struct unpacked row; /* the one being copied */
 };
 
@@ -46,6 +49,7 @@ rowfile_open(int dirfd, const char *name, struct rowfile **out, struct err *e)
 	f->fd = fd;
 	f->d = digest_new();
 	f->seal = seal_new(dirfd);
+	f->dirfd = dirfd;
 	*out = f;
 	return 0;
 }
@@ -65,6 +69,7 @@ rowfile_close(struct rowfile *f)
 	digest_free(f->d);
 	form_release(&f->form);
 	seal_free(f->seal);
+	beside_release(&f->beside);
 	unpack_release(&f->row);
 	free(f);
 }
@@ -189,6 +194,7 @@ rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
 		undo(f, before);
 		return -1;
 	}
+	beside_add(&f->beside, im, f->rows, hash, &f->form, f->d, f->dirfd);
 	keep(f, before);
 	count_row(f, im->table, im->op, im->collateral);
 	return 0;
@@ -256,6 +262,7 @@ rowfile_copy(struct rowfile *f, const struct rowline *l, struct err *e)
 	if (unpack_head(&f->row, l, e) == -1 ||
 	    seal_add(f->seal, l->hash, e) == -1)
 		return -1;
+	beside_give_up(&f->beside);
 	before = f->buf.len;
 	text_addn(&f->buf, l->line, l->len);
 	keep(f, before);
@@ -344,6 +351,12 @@ struct seal *
 rowfile_seal(struct rowfile *f)
 {
 	return f->seal;
+}
+
+struct seal *
+rowfile_seal_replay(struct rowfile *f, const json_t *header)
+{
+	return beside_seal(&f->beside, header);
 }
 
 size_t

@@ -46,6 +46,8 @@ int rowfile_sync(struct rowfile *f, struct err *e) MUST_CHECK;
 uint64_t rowfile_rows(const struct rowfile *f);
 uint64_t rowfile_bytes(const struct rowfile *f);
 struct seal *rowfile_seal(struct rowfile *f);
+/* Of the replay digest; NULL where the rows must be read for it. */
+struct seal *rowfile_seal_replay(struct rowfile *f, const json_t *header);
 size_t rowfile_counts(const struct rowfile *f, const struct store_count **out);
 /* Where row n (from 0) begins; the end of the file where there is none. */
 int rowfile_find(struct rowfile *f, uint64_t n, uint64_t *offset,
