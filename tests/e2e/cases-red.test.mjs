@@ -36,9 +36,11 @@ for (const [at, tool] of ['db_query', 'db_execute'].entries())
 	test(`red through ${tool}`, async t => {
 		const w = await world(t, { from: base, config: PATIENT });
 		const was = await everything(w);
+		const merges = Number(await w.sql('SHOW server_version_num')) >= 150000;
 		for (const c of load('red'))
 			await t.test(`${c.id}: ${c.why}`, async () => {
-				const expected = coverage.red[c.id].split(' ')[at];
+				const now = coverage.red[c.id].split(' ')[at];
+				const expected = !merges && now === 'pending' && /^MERGE /.test(c.sql) ? '42601' : now;
 				const answer = await w.agent.call(tool, { sql: c.sql });
 				assert.equal(outcome(answer), expected, answer.text);
 				if (expected === 'pending') {
