@@ -17,8 +17,8 @@ failed=
 table() {
 	grep -v '^#' <<-'END'
 	# rows: each side is asked what it sees at the places of the other
-	two-way-old|src/core/sweep_pair.c|s/if \(find_place\(b, 1, &im.was.*\) != -1\)/if (false)/|oracle
-	two-way-new|src/core/sweep_pair.c|s/if \(find_place\(b, 0, &im.is.*\) != -1\)/if (false)/|e2e wrap
+	two-way-old|src/core/sweep_pair.c|s/if \(find_place\(&s->seen, &im.was\) != -1\)/if (false)/|oracle
+	two-way-new|src/core/sweep_pair.c|s/if \(find_place\(&s->seen, &im.is\) != -1\)/if (false)/|e2e wrap
 	multixact|src/core/sweep.h|s/(\$2::pg_catalog.int8\) & 4294967295\) <) \$3/\1 0 * $3/|oracle
 	span-bound|src/core/sweep.h|s/< \$3::pg_catalog.int8\)"/< 2147483648 + 0 * $3::pg_catalog.int8)"/|e2e multixact
 	span-again|src/core/sweep_read.c|s/return s->span == SPAN_ANY \|\|/return true ||/|e2e multixact

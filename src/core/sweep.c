@@ -40,27 +40,22 @@ sweep_table(const struct sweep *s)
 }
 
 void
-sweep_side_clear(struct side *d, size_t ncols)
-{
-	for (size_t i = 0; i < d->n * ncols; i++)
-		free((void *)(uintptr_t)d->values[i].p);
-	d->n = 0;
-}
-
-void
 sweep_leaf_done(struct sweep *s)
 {
 	struct agent_logins *l = s->run->agent->links;
-	size_t ncols = s->leaf != NULL ? s->leaf->ncolumns : 0;
 	struct side *const sides[] = { &s->after, &s->before };
 
 	for (size_t i = 0; i < 2; i++) {
-		sweep_side_clear(sides[i], ncols);
 		spool_close(sides[i]->spool);
+		text_release(&sides[i]->bytes);
 		free(sides[i]->values);
 		memset(sides[i], 0, sizeof(*sides[i]));
 	}
 	sweep_narrow_free(s);
+	free(s->seen.v);
+	free(s->followed.v);
+	memset(&s->seen, 0, sizeof(s->seen));
+	memset(&s->followed, 0, sizeof(s->followed));
 	free(s->heirs);
 	s->heirs = NULL;
 	s->lazy = false;
@@ -267,7 +262,7 @@ sweep_next_leaf(struct sweep *s)
 void
 sweep_add_columns(const struct relation *rel, struct text *t)
 {
-	text_add(t, "airlock_s.tableoid, airlock_s.ctid");
+	text_add(t, "airlock_s.ctid");
 	for (size_t i = 0; i < rel->ncolumns; i++)
 		text_addf(t, ", airlock_s.%s", rel->columns[i].quoted);
 }

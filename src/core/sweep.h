@@ -31,9 +31,17 @@ struct side {
 	struct spool *spool;
 	size_t n;
 	struct rowid ids[PIECE];
-	struct value *values; /* PIECE * columns, owned bytes */
+	struct value *values; /* PIECE * columns; they lie in bytes */
+	struct text bytes;
 	bool last;
 	uint64_t found;
+};
+
+/* The places in the first column of an answer, and where the last one that was
+ * looked for stood: answers mostly come in the order in which was asked. */
+struct places {
+	uint64_t *v;
+	int n, size, hint;
 };
 
 /*
@@ -68,7 +76,7 @@ struct sweep {
 	struct side after, before;
 	uint64_t *heirs; /* places of new rows that took an old one's */
 	size_t nheirs, heirs_size, heirs_met;
-	int seen_hint, heir_hint; /* where the last was in its answer */
+	struct places seen, followed; /* of the answers to a piece */
 	bool lazy; /* new rows are not read: old ones may lead to them all */
 	struct err row_err;
 };
@@ -89,7 +97,6 @@ void sweep_next_leaf(struct sweep *s);
 void sweep_leaf_done(struct sweep *s);
 void sweep_give_up(struct sweep *s, const char *why);
 enum run_next sweep_fail(struct sweep *s, enum reason reason, const char *text);
-void sweep_side_clear(struct side *d, size_t ncols);
 /* core/sweep_read.c */
 bool sweep_open_spools(struct sweep *s);
 void sweep_set_span(struct sweep *s, uint64_t span);
@@ -99,8 +106,9 @@ bool sweep_row_failed(struct sweep *s);
  * has held. */
 void sweep_add_span(struct sweep *s, struct batch *b);
 bool sweep_span_holds(const struct sweep *s, const struct batch *b, size_t i);
-/* The columns of airlock_s that a row is kept with; rows of the batch's last
- * statement are kept, new ones from the writer, old ones from the observer. */
+/* The place and columns of airlock_s that a row is kept with; rows of the
+ * batch's last statement are kept, new ones from the writer, old ones from the
+ * observer. */
 void sweep_add_columns(const struct relation *rel, struct text *t);
 void sweep_take_rows(struct sweep *s, bool writer, struct batch *b);
 /* core/sweep_narrow.c: false where the leaf is not worth it; else the answer is

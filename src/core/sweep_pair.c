@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "core/sweep.h"
 
+#define BYTES_KEPT ((size_t)1 << 20) /* more is given back */
+
 static sweep_answer after_paired, before_paired;
 
 /* --- pieces --- */
@@ -14,10 +16,13 @@ static sweep_answer after_paired, before_paired;
 static int
 fill(struct sweep *s, struct side *d, struct err *e)
 {
-	size_t n = s->leaf->ncolumns;
+	size_t n = s->leaf->ncolumns, at = 0;
 	int rc = 1;
 
-	sweep_side_clear(d, n);
+	if (d->bytes.size > BYTES_KEPT)
+		text_release(&d->bytes);
+	text_reset(&d->bytes);
+	d->n = 0;
 	while (d->n < PIECE) {
 		struct value *v = &d->values[d->n * n];
 
@@ -26,9 +31,15 @@ fill(struct sweep *s, struct side *d, struct err *e)
 			break;
 		for (size_t i = 0; i < n; i++)
 			if (v[i].p != NULL)
-				v[i].p = mem_strndup(v[i].p, v[i].len);
+				text_addn(&d->bytes, v[i].p, v[i].len);
 		d->n++;
 	}
+	/* The memory has stopped moving. */
+	for (size_t i = 0; i < d->n * n; i++)
+		if (d->values[i].p != NULL) {
+			d->values[i].p = text_str(&d->bytes) + at;
+			at += d->values[i].len;
+		}
 	d->last = rc == 0;
 	return rc == -1 ? -1 : 0;
 }
@@ -72,8 +83,7 @@ add_heirs(struct sweep *s, const char *list, struct batch *b)
 	const char *values[] = { list, s->leaf->name };
 	struct text t = { 0 };
 
-	text_add(&t,
-	    "SELECT airlock_k.was, airlock_s.tableoid, airlock_s.ctid");
+	text_add(&t, "SELECT airlock_k.was, airlock_s.ctid");
 	for (size_t i = 0; i < s->leaf->ncolumns; i++)
 		text_addf(&t, ", airlock_s.%s", s->leaf->columns[i].quoted);
 	text_addf(&t,
@@ -87,24 +97,47 @@ add_heirs(struct sweep *s, const char *list, struct batch *b)
 	text_release(&t);
 }
 
-/* The row of an answer whose first column is this place, or -1; *hint is where
- * to begin: answers mostly come in the order in which was asked. */
-static int
-find_place(const struct batch *b, size_t step, const struct rowid *id,
-    int *hint)
+/* --- places in answers --- */
+
+static uint64_t
+place_of(const struct rowid *id)
 {
-	int n = batch_ntuples(b, step);
-	char place[32];
+	return (uint64_t)id->block << 16 | id->item;
+}
 
-	if (n == 0)
-		return -1;
-	snprintf(place, sizeof(place), "(%u,%u)", id->block, id->item);
-	for (int k = 0; k < n; k++) {
-		int i = (*hint + k) % n;
+/* What is no place is none that anybody looks for. */
+static void
+read_answer(struct places *p, const struct batch *b, size_t step)
+{
+	struct err e = ERR_INIT;
+
+	p->n = batch_ntuples(b, step);
+	p->hint = 0;
+	if (p->n > p->size) {
+		p->v = mem_grow(p->v, (size_t)p->n, sizeof(*p->v));
+		p->size = p->n;
+	}
+	for (int i = 0; i < p->n; i++) {
 		const char *cell = batch_cell(b, step, i, 0);
+		struct rowid id = { 0 };
 
-		if (cell != NULL && strcmp(cell, place) == 0) {
-			*hint = i + 1;
+		p->v[i] = cell != NULL && rowid_parse_ctid(cell, &id, &e) == 0
+		              ? place_of(&id)
+		              : UINT64_MAX;
+	}
+}
+
+/* Its row in the answer, or -1. */
+static int
+find_place(struct places *p, const struct rowid *id)
+{
+	uint64_t place = place_of(id);
+
+	for (int k = 0; k < p->n; k++) {
+		int i = (p->hint + k) % p->n;
+
+		if (p->v[i] == place) {
+			p->hint = i + 1;
 			return i;
 		}
 	}
@@ -112,12 +145,6 @@ find_place(const struct batch *b, size_t step, const struct rowid *id,
 }
 
 /* --- new rows that have their old ones --- */
-
-static uint64_t
-heir_of(const struct rowid *id)
-{
-	return (uint64_t)id->block << 16 | id->item;
-}
 
 static int
 by_place(const void *a, const void *b)
@@ -134,13 +161,13 @@ add_heir(struct sweep *s, const struct rowid *id)
 		s->heirs_size += s->heirs_size / 4 + 1024;
 		s->heirs = mem_grow(s->heirs, s->heirs_size, sizeof(*s->heirs));
 	}
-	s->heirs[s->nheirs++] = heir_of(id);
+	s->heirs[s->nheirs++] = place_of(id);
 }
 
 static bool
 is_heir(const struct sweep *s, const struct rowid *id)
 {
-	uint64_t place = heir_of(id);
+	uint64_t place = place_of(id);
 
 	return s->nheirs > 0 && bsearch(&place, s->heirs, s->nheirs,
 				    sizeof(place), by_place) != NULL;
@@ -171,13 +198,13 @@ take_pair(struct sweep *s, struct image *im, const struct batch *b, int row,
 {
 	size_t n = s->leaf->ncolumns;
 	struct value *after = mem_array(n, sizeof(*after));
-	int rc = rowid_parse(batch_cell(b, 2, row, 1), batch_cell(b, 2, row, 2),
-	    &im->is, e);
+	int rc = rowid_parse_ctid(batch_cell(b, 2, row, 1), &im->is, e);
 
+	im->is.leaf = s->leaf->oid;
 	for (size_t c = 0; c < n; c++) {
-		after[c].p = batch_cell(b, 2, row, 3 + (int)c);
+		after[c].p = batch_cell(b, 2, row, 2 + (int)c);
 		after[c].len =
-		    (size_t)PQgetlength(batch_result(b, 2), row, 3 + (int)c);
+		    (size_t)PQgetlength(batch_result(b, 2), row, 2 + (int)c);
 	}
 	im->op = IMAGE_UPDATE;
 	im->after = after;
@@ -197,21 +224,21 @@ take_before(struct sweep *s, size_t i, const struct batch *b, struct err *e)
 		.was = s->before.ids[i] };
 	int row;
 
-	if (find_place(b, 1, &im.was, &s->seen_hint) != -1)
+	if (find_place(&s->seen, &im.was) != -1)
 		return 0; /* only locked, or others did it, or rolled back */
 	s->before.found++;
-	row = find_place(b, 2, &im.was, &s->heir_hint);
+	row = find_place(&s->followed, &im.was);
 	return row == -1 ? store(s, &im, e) : take_pair(s, &im, b, row, e);
 }
 
 static int
-take_after(struct sweep *s, size_t i, const struct batch *b, struct err *e)
+take_after(struct sweep *s, size_t i, struct err *e)
 {
 	struct image im = { .op = IMAGE_INSERT,
 		.after = &s->after.values[i * s->leaf->ncolumns],
 		.is = s->after.ids[i] };
 
-	if (find_place(b, 0, &im.is, &s->seen_hint) != -1)
+	if (find_place(&s->seen, &im.is) != -1)
 		return 0; /* an old row whose id has come round */
 	s->after.found++;
 	if (!is_heir(s, &im.is))
@@ -309,9 +336,9 @@ after_paired(struct sweep *s, struct batch *b)
 		    "the observer could not read rows as they were");
 		return;
 	}
-	s->seen_hint = 0;
+	read_answer(&s->seen, b, 0);
 	for (size_t i = 0; i < s->after.n; i++)
-		if (take_after(s, i, b, &e) == -1) {
+		if (take_after(s, i, &e) == -1) {
 			stored(s, &e);
 			return;
 		}
@@ -351,7 +378,8 @@ before_paired(struct sweep *s, struct batch *b)
 		sweep_give_up(s, "the writer could not follow its rows");
 		return;
 	}
-	s->seen_hint = s->heir_hint = 0;
+	read_answer(&s->seen, b, 1);
+	read_answer(&s->followed, b, 2);
 	for (size_t i = 0; i < s->before.n; i++)
 		if (take_before(s, i, b, &e) == -1) {
 			stored(s, &e);

@@ -13,22 +13,20 @@ static int
 keep(struct sweep *s, struct side *d, const PGresult *res, struct err *e)
 {
 	size_t n = s->leaf->ncolumns;
-	struct value *v = mem_array(n, sizeof(*v));
-	struct rowid id;
-	int rc =
-	    rowid_parse(PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1), &id, e);
+	struct value *v = d->values; /* no piece is in them yet */
+	struct rowid id = { .leaf = s->leaf->oid };
 
-	for (size_t i = 0; rc == 0 && i < n; i++) {
-		int col = 2 + (int)i;
+	if (rowid_parse_ctid(PQgetvalue(res, 0, 0), &id, e) == -1)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		int col = 1 + (int)i;
 
-		v[i].p =
-		    PQgetisnull(res, 0, col) ? NULL : PQgetvalue(res, 0, col);
 		v[i].len = (size_t)PQgetlength(res, 0, col);
+		v[i].p = v[i].len == 0 && PQgetisnull(res, 0, col)
+		             ? NULL
+		             : PQgetvalue(res, 0, col);
 	}
-	if (rc == 0)
-		rc = spool_add(d->spool, &id, v, n, e);
-	free(v);
-	return rc;
+	return spool_add(d->spool, &id, v, n, e);
 }
 
 static void
