@@ -427,14 +427,16 @@ prepared(void)
 
 /* What a ROLLBACK leaves of what a statement did to its session: advisory
  * locks, let go here, statements prepared or replaced, what random() gives
- * next, and the last values of sequences.  Asked as a text: what is prepared
- * cannot vouch for itself. */
+ * next, counters that would be added to those of the next transaction, and the
+ * last values of sequences.  Asked as a text: what is prepared cannot vouch for
+ * itself. */
 static size_t
 look_over(struct batch *b)
 {
 	static const char sql[] =
 	    "SELECT " PREPARED ", pg_catalog.pg_advisory_unlock_all(),"
-	    " pg_catalog.setseed($2::pg_catalog.float8) "
+	    " pg_catalog.setseed($2::pg_catalog.float8),"
+	    " pg_catalog.pg_stat_force_next_flush() "
 	    "FROM pg_catalog.pg_prepared_statement() AS p";
 	char seed[16];
 	const char *values[] = { prepared(), seed };

@@ -49,6 +49,17 @@ test('what a read has chosen as the seed of random numbers is not there for the 
 	}
 });
 
+test('what a read did to a catalog, and a rollback took back, is not counted with the next write', async t => {
+	const w = await world(t, { setup: `${SETUP} CREATE FUNCTION made() RETURNS oid LANGUAGE sql AS 'SELECT lo_create(0)';
+		CREATE FUNCTION make() RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM made(); RETURN 1; EXCEPTION WHEN read_only_sql_transaction THEN RETURN 1; END $$;` });
+	for (let id = 1; id <= 6; id++) {
+		assert.equal(outcome(await w.agent.query('SELECT make()')), 'rows');
+		const { json, text } = await w.agent.execute(`UPDATE t SET n = 1 WHERE id = ${id}`);
+		assert.deepEqual([json?.complete, json?.reasons], [true, []], text);
+		await w.agent.call('db_withdraw', { change_id: json.change_id });
+	}
+});
+
 // A trigger may leave what it likes in the session of a write that is committed.
 test('a committed write leaves nothing behind', async t => {
 	const w = await world(t, { setup: `${SETUP}
