@@ -1,6 +1,6 @@
 // truth: what tables hold, what that says a change did, and whether a diff says
 // the same
-import { digest, rowHash } from '../digest/recompute.mjs';
+import { digest, replayDigest, rowHash } from '../digest/recompute.mjs';
 
 // The settings that values are written with (see docs and src/pg/session.c).
 export const PINS = ['DateStyle=ISO,MDY', 'IntervalStyle=postgres', 'TimeZone=UTC', 'extra_float_digits=1',
@@ -153,6 +153,9 @@ export function faultsOf({ head, rows }, tables, before, after, { may = () => nu
 	const again = digest(head, rows.map(r => rowHash(r)));
 	if (again !== head.digest)
 		faults.push(`the digest is ${head.digest}, and recomputed ${again}`);
+	const replay = replayDigest(head, rows);
+	if (replay !== head.replay_digest)
+		faults.push(`the replay digest is ${head.replay_digest}, and recomputed ${replay}`);
 	return faults;
 }
 
@@ -173,7 +176,7 @@ export function pathFaults(a, b, tables) {
 		if (say(t) !== say(u))
 			faults.push(`${t.table}: by one path ${say(t)}, by the other ${say(u)}`);
 	}
-	if (faults.length === 0 && !moved && a.head.digest !== b.head.digest)
+	if (faults.length === 0 && !moved && (a.head.digest !== b.head.digest || a.head.replay_digest !== b.head.replay_digest))
 		faults.push(`two digests of one change: ${JSON.stringify([a.head, b.head])}`);
 	return faults;
 }
