@@ -128,8 +128,8 @@ measure(size_t i, int rounds, const char *pid, long idle)
 {
 	double one[ROUNDS_MAX], two[ROUNDS_MAX];
 
-	/* What the one has rolled back must not be in the other's way: twice the
-	 * pages, and an index of dead rows. */
+	/* What the one has rolled back must not be in the other's way: twice
+	 * the pages, and an index of dead rows. */
 	for (int k = 0; k < rounds; k++) {
 		command("VACUUM big, other, small, touch");
 		one[k] = run_raw(cases[i].raw);
