@@ -1,8 +1,10 @@
 /* judge: what the catalog says of what a statement would run */
 #include "core/judge.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "core/nearest.h"
 #include "core/run.h"
 #include "rule/functions.h"
@@ -248,16 +250,17 @@ looked(void *arg, struct link *l UNUSED, struct batch *b)
 	struct look *look = arg;
 	struct run *r =
 	    (struct run *)(void *)((char *)look - offsetof(struct run, look));
-	int rc = 0;
+	const char *snapshot;
 
 	look->answered = true;
 	if (batch_is_lost(b))
 		look->e = *batch_err(b);
 	else if (look->table)
-		rc = catalog_read_look(r->change->login->catalog, r->relation,
+		(void)catalog_read_look(r->change->login->catalog, r->relation,
 		    b, 0, &look->e);
-	r->same = rc == 0 && !batch_is_lost(b) && r->reach != NULL &&
-	          reach_after_read(r->reach, b, look->table);
+	if (look->e.code == ERR_NONE && r->reach != NULL &&
+	    (snapshot = batch_cell(b, look->table, 0, 0)) != NULL)
+		look->snapshot = mem_strdup(snapshot);
 	if (look->awaited)
 		verified(r, &look->e);
 }
@@ -269,7 +272,6 @@ run_look_behind(struct run *r)
 	struct look *look = &r->look;
 	struct batch *b;
 
-	r->same = false;
 	look->table = r->plan.path != CAPTURE_PLAIN;
 	if (look->asked || (!look->table && r->reach == NULL))
 		return;
@@ -289,6 +291,7 @@ run_look_cancel(struct run *r)
 
 	if (r->look.asked && r->change != NULL)
 		pool_forget(r->change->login->pool, &r->look);
+	free(r->look.snapshot);
 	r->look = none;
 }
 
@@ -308,7 +311,7 @@ run_verify(struct run *r)
 enum run_next
 run_consult_again(struct run *r)
 {
-	if (r->reach == NULL || r->same)
+	if (r->reach == NULL || reach_is_of(r->reach, r->look.snapshot))
 		return RUN_GO;
 	r->ran = true;
 	reach_verify(reach_of(r), r->reach, still, r);

@@ -18,6 +18,7 @@ struct leaf {
 struct look {
 	bool asked, answered, awaited;
 	bool table; /* the target's definition is in it */
+	char *snapshot;
 	struct err e;
 };
 
@@ -49,7 +50,6 @@ struct run {
 	bool ran;                  /* they are looked at again, afterwards */
 	enum reach_way way;        /* in which they were before */
 	struct look look;          /* behind it */
-	bool same;                 /* they were, there */
 	struct nearest *nearest;   /* names are being looked for */
 	bool suggested;            /* once */
 	struct relation *relation;

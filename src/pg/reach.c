@@ -391,11 +391,17 @@ reach_after(struct batch *b)
 }
 
 bool
+reach_is_of(const struct reach *r, const char *snapshot)
+{
+	const char *seen = entry_of(r)->seen;
+
+	return seen != NULL && snapshot != NULL && strcmp(snapshot, seen) == 0;
+}
+
+bool
 reach_after_read(const struct reach *r, const struct batch *b, size_t i)
 {
-	const char *seen = entry_of(r)->seen, *now = batch_cell(b, i, 0, 0);
-
-	return seen != NULL && now != NULL && strcmp(now, seen) == 0;
+	return reach_is_of(r, batch_cell(b, i, 0, 0));
 }
 
 static void

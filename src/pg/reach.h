@@ -87,6 +87,9 @@ bool reach_says_no(const struct batch *b, size_t i);
  * reads its answer: whether they are surely the same. */
 size_t reach_after(struct batch *b);
 bool reach_after_read(const struct reach *r, const struct batch *b, size_t i);
+/* The same of what reach_after's cell said (NULL: it failed), for one who reads
+ * what reach_before gave later. */
+bool reach_is_of(const struct reach *r, const char *snapshot);
 /* The same question over the control link: ERR_UNFIT where they changed. */
 typedef void reach_verified(void *arg, const struct err *e);
 void reach_verify(struct reach_list *l, const struct reach *r,
