@@ -323,6 +323,7 @@ checked(struct sweep *s, struct batch *b)
 {
 	const char *may = batch_cell(b, 0, 0, 0), *rls = batch_cell(b, 0, 0, 1);
 	const char *size = batch_cell(b, 0, 0, 2), *span;
+	bool apart; /* the observer sees rows that are hidden from the writer */
 
 	if (!batch_is_ok(b) || may == NULL || rls == NULL || size == NULL) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
@@ -333,13 +334,19 @@ checked(struct sweep *s, struct batch *b)
 		sweep_give_up(s, "the observer's login may not read it");
 		return;
 	}
+	apart = s->leaf->row_security &&
+	        s->run->gate->observer != s->run->change->login;
+	if (apart && rls[0] == 't') {
+		sweep_give_up(s, "row security hides rows of it");
+		return;
+	}
 	s->size = strtoull(size, NULL, 10);
 	span = batch_cell(b, 0, 0, 3);
 	sweep_set_span(s,
 	    span != NULL ? strtoull(span, NULL, 10) + SPAN_ROOM : SPAN_ANY);
 	s->hidden = rls[0] == 't' || s->leaf->row_security;
 	prepare_leaf(s);
-	if (sweep_open_spools(s) && !sweep_narrow(s))
+	if (sweep_open_spools(s) && (apart || !sweep_narrow(s)))
 		sweep_leaf_whole(s);
 }
 

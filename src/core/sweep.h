@@ -58,7 +58,10 @@ struct places {
  *             its place, else it was deleted, and a new one inserted
  * What is found is part of the truth, and the counters are an upper bound of
  * it, so equality proves it whole whatever was hidden; a scan of all that is
- * there proves it too.
+ * there proves it too.  Where row security hides rows from the writer, one that
+ * we only locked (for a foreign key) looks deleted: then an observer that is
+ * another login must have read all of it and have nothing hidden from it, so
+ * that more is found, never less.
  */
 struct sweep {
 	struct run *run;
