@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "core/run.h"
-#include "pg/session.h"
 
 static void
 forget_plan(struct run *r)
@@ -58,7 +57,6 @@ taken_back(void *arg, struct link *l UNUSED, struct batch *b)
 void
 run_again(struct run *r)
 {
-	const char *oids[] = { catalog_oids(r->change->login->catalog) };
 	struct batch *b = batch_new();
 
 	r->again = true;
@@ -66,7 +64,7 @@ run_again(struct run *r)
 	if (r->adding) {
 		batch_add(b, "ROLLBACK TO SAVEPOINT airlock_s", 0, NULL);
 		batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
-		batch_add_prepared(b, SESSION_COUNTS, 1, oids);
+		(void)counts_ask(b, r->change);
 	} else {
 		batch_add(b, "ROLLBACK", 0, NULL);
 	}

@@ -78,6 +78,14 @@ read_row(const struct batch *b, size_t i, int row, struct count_row *out,
 	return 0;
 }
 
+size_t
+counts_ask(struct batch *b, const struct change *c)
+{
+	const char *oids[] = { catalog_oids(c->login->catalog) };
+
+	return batch_add_prepared(b, SESSION_COUNTS, 1, oids);
+}
+
 int
 counts_read(const struct batch *b, size_t i, struct counts *out, struct err *e)
 {
@@ -140,19 +148,20 @@ counts_equal(const struct counts *a, const struct counts *b)
 	return true;
 }
 
-/* --- for people --- */
-
-static const char *
-shown_as(const struct count_row *row)
+const char *
+counts_shown_as(const struct count_row *row)
 {
 	return row->root != NULL ? row->root : row->name;
 }
+
+/* --- for people --- */
 
 static bool
 is_first(const struct counts *c, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (strcmp(shown_as(&c->v[k]), shown_as(&c->v[i])) == 0)
+		if (strcmp(counts_shown_as(&c->v[k]),
+			counts_shown_as(&c->v[i])) == 0)
 			return false;
 	return true;
 }
@@ -167,7 +176,7 @@ moved(const struct counts *now, const struct counts *was, const char *table,
 		const struct count_row *row = &now->v[i], *old;
 
 		if ((row->kind != 'r' && row->kind != 'm') ||
-		    strcmp(shown_as(row), table) != 0)
+		    strcmp(counts_shown_as(row), table) != 0)
 			continue;
 		old = counts_find(was, row->oid);
 		sum += row->n[op] - (old != NULL ? old->n[op] : 0);
@@ -192,13 +201,13 @@ counts_tell(const struct counts *now, const struct counts *was, struct text *t)
 		if (row->catalog || !is_first(now, i))
 			continue; /* its other parts are in the sum */
 		for (int op = 0; op < IMAGE_NOPS; op++) {
-			uint64_t n =
-			    moved(now, was, shown_as(row), (enum image_op)op);
+			uint64_t n = moved(now, was, counts_shown_as(row),
+			    (enum image_op)op);
 
 			if (n == 0)
 				continue;
 			if (*sep == ';')
-				text_addf(t, "; %s: ", shown_as(row));
+				text_addf(t, "; %s: ", counts_shown_as(row));
 			else
 				text_add(t, sep);
 			text_addf(t, "%llu %s", (unsigned long long)n,

@@ -379,7 +379,6 @@ decide_commit(struct change *c, const struct operator_peer *who,
     outcome_done *done, void *arg)
 {
 	struct decision *d = mem_new(sizeof(*d));
-	const char *oids[] = { catalog_oids(c->login->catalog) };
 	struct batch *b = batch_new();
 
 	d->change = c;
@@ -391,7 +390,7 @@ decide_commit(struct change *c, const struct operator_peer *who,
 	change_enter(c, CHANGE_COMMITTING);
 	limit_waiting(c);
 	batch_add(b, "SET CONSTRAINTS ALL IMMEDIATE", 0, NULL);
-	batch_add_prepared(b, SESSION_COUNTS, 1, oids);
+	(void)counts_ask(b, c);
 	batch_add(b,
 	    "SELECT pg_catalog.pg_current_xact_id_if_assigned()"
 	    "::pg_catalog.text",

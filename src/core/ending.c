@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "core/run.h"
 #include "diff/replay.h"
-#include "pg/session.h"
 
 void
 run_quit(struct run *r)
@@ -110,12 +109,11 @@ static void
 send_undo(struct run *r)
 {
 	struct change *c = r->change;
-	const char *oids[] = { catalog_oids(c->login->catalog) };
 	struct batch *b = batch_new();
 
 	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_s", 0, NULL);
 	batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
-	batch_add_prepared(b, SESSION_COUNTS, 1, oids);
+	(void)counts_ask(b, c);
 	r->in_batch = true;
 	link_run(c->link, b, undone, r);
 }

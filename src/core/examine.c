@@ -37,14 +37,6 @@ run_add_pins(struct run *r, struct batch *b)
 	return batch_add_prepared(b, SESSION_PIN, 5, values);
 }
 
-static size_t
-add_counts(const struct run *r, struct batch *b)
-{
-	const char *oids[] = { catalog_oids(r->change->login->catalog) };
-
-	return batch_add_prepared(b, SESSION_COUNTS, 1, oids);
-}
-
 /* Small tables are counted; a large one is not worth a scan. */
 static bool
 is_countable(const struct run *r)
@@ -65,7 +57,7 @@ add_examination(struct run *r, struct batch *b)
 	 * dead man go by it. */
 	r->i_settled = run_add_pins(r, b);
 	batch_add(b, "SET LOCAL plan_cache_mode = force_generic_plan", 0, NULL);
-	r->i_counts = add_counts(r, b);
+	r->i_counts = counts_ask(b, r->change);
 	r->i_lsn = batch_add(b,
 	    "SELECT pg_catalog.pg_current_wal_insert_lsn(), " SESSION_HOLDS, 0,
 	    NULL);
@@ -268,7 +260,7 @@ run_settle(struct run *r)
 	r->i_constraints = batch_add(b, settle_sql, 0, NULL);
 	for (int i = 3; i < SETTLE_ROUNDS; i++)
 		batch_add(b, settle_sql, 0, NULL);
-	r->i_settling = add_counts(r, b);
+	r->i_settling = counts_ask(b, r->change);
 	r->i_last = batch_add(b, settle_sql, 0, NULL);
 	batch_add(b, "RELEASE SAVEPOINT airlock_c", 0, NULL);
 	add_examination(r, b);

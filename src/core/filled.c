@@ -106,8 +106,7 @@ take_given(const struct run *r, struct change_table *t)
 static bool
 is_of(const struct count_row *row, const struct change_table *t)
 {
-	return !row->catalog &&
-	       strcmp(row->root != NULL ? row->root : row->name, t->name) == 0;
+	return !row->catalog && strcmp(counts_shown_as(row), t->name) == 0;
 }
 
 /* By the definition that is known already, and was verified; a domain's default

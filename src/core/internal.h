@@ -223,12 +223,15 @@ json_t *filled_json(const struct change_table *t);
 
 /* core/counts.c */
 void counts_release(struct counts *c);
-/* Reads the answer of SESSION_COUNTS. */
+/* Adds the question that is SESSION_COUNTS; reads its answer. */
+size_t counts_ask(struct batch *b, const struct change *c);
 int counts_read(const struct batch *b, size_t i, struct counts *out,
     struct err *e) MUST_CHECK;
 bool counts_equal(const struct counts *a, const struct counts *b);
 /* The row of this oid, or NULL. */
 const struct count_row *counts_find(const struct counts *c, uint32_t oid);
+/* The table that it is shown as: a partition as its topmost one. */
+const char *counts_shown_as(const struct count_row *row);
 
 /* For the observer, whose own path and login are others: what is printed by a
  * path is printed alike on both sides of a row. */

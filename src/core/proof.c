@@ -76,12 +76,10 @@ is_named(const struct run *r, const struct count_row *row)
 	return false;
 }
 
-/* A partition is shown as part of its topmost table. */
 static struct change_table *
 table_for(struct run *r, const struct count_row *row)
 {
-	struct change_table *t =
-	    table_of(r->change, row->root != NULL ? row->root : row->name);
+	struct change_table *t = table_of(r->change, counts_shown_as(row));
 
 	if (is_named(r, row)) {
 		t->collateral = false;

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/judge.h"
-#include "pg/session.h"
 
 static run_step parse, relate, rewrite_it, take_link, know_catalogs, weigh,
     release_it, learn_types, list_it, record_it;
@@ -370,14 +369,13 @@ released(void *arg, struct link *l UNUSED, struct batch *b)
 static enum run_next
 release_it(struct run *r)
 {
-	const char *oids[] = { catalog_oids(r->change->login->catalog) };
 	struct batch *b;
 
 	if (!r->adding)
 		return RUN_GO;
 	b = batch_new();
 	batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
-	batch_add_prepared(b, SESSION_COUNTS, 1, oids);
+	(void)counts_ask(b, r->change);
 	r->in_batch = true;
 	link_run(r->change->link, b, released, r);
 	return RUN_WAIT;

@@ -173,8 +173,7 @@ was_emptied(const struct change *c, const struct change_table *t)
 		const struct count_row *row = &c->counts.v[i];
 
 		if (row->exclusive &&
-		    strcmp(row->root != NULL ? row->root : row->name,
-			t->name) == 0)
+		    strcmp(counts_shown_as(row), t->name) == 0)
 			return true;
 	}
 	return false;

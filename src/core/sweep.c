@@ -24,10 +24,7 @@ sweep_row(const struct sweep *s)
 static struct change_table *
 find_table(const struct sweep *s)
 {
-	const struct count_row *row = sweep_row(s);
-	const char *name = row->root != NULL ? row->root : row->name;
-
-	return change_find_table(s->run->change, name);
+	return change_find_table(s->run->change, counts_shown_as(sweep_row(s)));
 }
 
 struct change_table *
