@@ -373,6 +373,19 @@ text_add_item(struct text *array, const char *p, size_t n)
 }
 
 void
+text_add_string(struct text *array, const char *s)
+{
+	text_add_item(array, s, s != NULL ? strlen(s) : 0);
+}
+
+void
+text_add_number(struct text *array, long long v)
+{
+	text_addc(array, array->len > 0 ? ',' : '{');
+	text_addf(array, "%lld", v);
+}
+
+void
 text_end_items(struct text *array)
 {
 	text_add(array, array->len > 0 ? "}" : "{}");

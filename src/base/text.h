@@ -41,6 +41,9 @@ void text_add_ident(struct text *t, const char *s);
 /* Appends one item of an array literal, quoted, behind what opens the array or
  * parts it from the item before; p NULL is NULL. */
 void text_add_item(struct text *array, const char *p, size_t n);
+/* The same of a string, and of a number. */
+void text_add_string(struct text *array, const char *s);
+void text_add_number(struct text *array, long long v);
 /* Ends an array literal; one without items is {}. */
 void text_end_items(struct text *array);
 

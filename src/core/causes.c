@@ -1,5 +1,4 @@
 /* causes: by what a change wrote the tables that its statements do not name */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,27 +37,18 @@ events_of(const struct facts *f)
 enum { OIDS, EVENTS, NAMED, NAMED_EVENTS, TABLES, SCHEMAS, FUNCTIONS, NPARAMS };
 
 static void
-add_string(struct text *array, const char *s)
-{
-	text_add_item(array, s, strlen(s));
-}
-
-static void
 add_written(const struct change *c, struct text *p)
 {
 	for (size_t i = 0; i < c->counts.n; i++) {
 		const struct count_row *row = &c->counts.v[i];
 		int events = 0;
-		char oid[16], bits[16];
 
 		if (row->catalog)
 			continue;
 		for (int k = 0; k < IMAGE_NOPS; k++)
 			events |= row->n[k] > 0 ? event_of[k] : 0;
-		snprintf(oid, sizeof(oid), "%u", row->oid);
-		snprintf(bits, sizeof(bits), "%d", events);
-		add_string(&p[OIDS], oid);
-		add_string(&p[EVENTS], bits);
+		text_add_number(&p[OIDS], row->oid);
+		text_add_number(&p[EVENTS], events);
 	}
 }
 
@@ -72,8 +62,9 @@ add_facts(const struct facts *f, struct text *p)
 
 		if (fn->op != 'f')
 			continue;
-		add_string(&p[SCHEMAS], fn->schema != NULL ? fn->schema : "");
-		add_string(&p[FUNCTIONS], fn->name);
+		text_add_string(&p[SCHEMAS],
+		    fn->schema != NULL ? fn->schema : "");
+		text_add_string(&p[FUNCTIONS], fn->name);
 	}
 }
 
@@ -154,7 +145,7 @@ ask(const struct run *r, struct batch *b)
 
 	for (size_t i = 0; i < c->ntables; i++)
 		if (c->tables[i].collateral)
-			add_string(&p[TABLES], c->tables[i].name);
+			text_add_string(&p[TABLES], c->tables[i].name);
 	if (p[TABLES].len == 0)
 		return false;
 	add_written(c, p);

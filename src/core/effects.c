@@ -1,5 +1,4 @@
 /* effects: what a rollback or an undo does not take back, as far as it shows */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -43,12 +42,6 @@ run_is_read(const struct run *r)
 
 enum { OIDS, EVENTS, SCHEMAS, FUNCTIONS, EXTENSIONS, NPARAMS };
 
-static void
-add_string(struct text *array, const char *s)
-{
-	text_add_item(array, s, strlen(s));
-}
-
 /* What was locked for a write though no row was: its statement's triggers. */
 static int
 events_of(const struct count_row *row)
@@ -72,15 +65,12 @@ add_written(const struct change *c, struct text *p)
 
 	for (size_t i = 0; i < c->counts.n; i++) {
 		const struct count_row *row = &c->counts.v[i];
-		char oid[16], bits[16];
 
 		if (row->catalog || !row->triggers)
 			continue;
 		any = true;
-		snprintf(oid, sizeof(oid), "%u", row->oid);
-		snprintf(bits, sizeof(bits), "%d", events_of(row));
-		add_string(&p[OIDS], oid);
-		add_string(&p[EVENTS], bits);
+		text_add_number(&p[OIDS], row->oid);
+		text_add_number(&p[EVENTS], events_of(row));
 	}
 	return any;
 }
@@ -97,8 +87,9 @@ add_functions(const struct facts *f, struct text *p)
 					 strcmp(fn->schema, "pg_catalog") == 0))
 			continue;
 		any = true;
-		add_string(&p[SCHEMAS], fn->schema != NULL ? fn->schema : "");
-		add_string(&p[FUNCTIONS], fn->name);
+		text_add_string(&p[SCHEMAS],
+		    fn->schema != NULL ? fn->schema : "");
+		text_add_string(&p[FUNCTIONS], fn->name);
 	}
 	return any;
 }

@@ -138,8 +138,7 @@ add_made(const struct facts *f, struct text *names)
 {
 	for (size_t i = 0; i < f->made.n; i++)
 		if (*f->made.v[i] == '=')
-			text_add_item(names, f->made.v[i] + 1,
-			    strlen(f->made.v[i] + 1));
+			text_add_string(names, f->made.v[i] + 1);
 	text_end_items(names);
 }
 
@@ -156,11 +155,10 @@ filled_ask(struct run *r, struct batch *b)
 		for (size_t i = 0; i < c->counts.n; i++)
 			if (is_asked(r, &c->tables[k]) &&
 			    is_of(&c->counts.v[i], &c->tables[k]))
-				text_addf(&oids, ",%u", c->counts.v[i].oid);
+				text_add_number(&oids, c->counts.v[i].oid);
 	}
 	if (oids.len > 0) {
-		oids.s[0] = '{';
-		text_addc(&oids, '}');
+		text_end_items(&oids);
 		add_made(&r->facts, &names);
 		values[0] = text_str(&oids);
 		values[1] = text_str(&names);

@@ -245,13 +245,10 @@ ask_writer(struct pair *p)
 		       "($1::pg_catalog.tid[])",
 		rel->kind == 'p' ? "" : "ONLY ", rel->name);
 
-	text_addc(&list, '{');
 	for (size_t i = 0; i < p->n; i++)
 		if (p->was[i].leaf != 0)
-			text_addf(&list, "%s\"(%u,%u)\"",
-			    list.len > 1 ? "," : "", p->was[i].block,
-			    p->was[i].item);
-	text_addc(&list, '}');
+			rowid_add_ctid(&list, &p->was[i]);
+	text_end_items(&list);
 	values[0] = text_str(&list);
 	batch_add(b, "SAVEPOINT airlock_w", 0, NULL);
 	batch_add(b, sql, 1, values);

@@ -205,12 +205,10 @@ run_sizes(struct run *r)
 	s->run = r;
 	s->at = mem_array(c->ntables, sizeof(*s->at));
 	for (size_t i = 0; i < c->ntables; i++) {
-		const char *name = c->tables[i].name;
-
 		if (is_known(r, &c->tables[i]))
 			continue;
 		c->tables[i].asked = true;
-		text_add_item(&s->names, name, strlen(name));
+		text_add_string(&s->names, c->tables[i].name);
 		s->at[s->n++] = i;
 	}
 	r->sizing = s;

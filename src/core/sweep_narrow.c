@@ -76,14 +76,13 @@ read_places(struct sweep *s, struct side *d, struct text *out, uint64_t *n,
 	int rc = spool_rewind(d->spool, e);
 
 	while (rc == 0 && (rc = spool_next(d->spool, &id, v, ncols, e)) == 1) {
-		text_addf(out, "%s\"(%u,%u)\"", *n > 0 ? "," : "{", id.block,
-		    id.item);
+		rowid_add_ctid(out, &id);
 		++*n;
 		rc = 0;
 	}
 	if (rc == 0)
 		rc = spool_rewind(d->spool, e);
-	text_add(out, *n > 0 ? "}" : "{}");
+	text_end_items(out);
 	free(v);
 	return rc;
 }
@@ -359,8 +358,7 @@ sweep_narrow(struct sweep *s)
 	note_key(s);
 	snprintf(oid, sizeof(oid), "%u", s->leaf->oid);
 	for (size_t i = 0; i < c->ntables; i++)
-		text_add_item(&names, c->tables[i].name,
-		    strlen(c->tables[i].name));
+		text_add_string(&names, c->tables[i].name);
 	text_end_items(&names);
 	values[1] = text_str(&names);
 	b = begin();

@@ -50,11 +50,9 @@ places(const struct side *d)
 {
 	struct text t = { 0 };
 
-	text_addc(&t, '{');
 	for (size_t i = 0; i < d->n; i++)
-		text_addf(&t, "%s\"(%u,%u)\"", i > 0 ? "," : "",
-		    d->ids[i].block, d->ids[i].item);
-	text_addc(&t, '}');
+		rowid_add_ctid(&t, &d->ids[i]);
+	text_end_items(&t);
 	return text_take(&t);
 }
 

@@ -534,3 +534,10 @@ rowid_parse(const char *leaf, const char *ctid, struct rowid *r, struct err *e)
 	r->leaf = (uint32_t)oid;
 	return 0;
 }
+
+void
+rowid_add_ctid(struct text *array, const struct rowid *r)
+{
+	text_addf(array, "%s\"(%u,%u)\"", array->len > 0 ? "," : "{", r->block,
+	    r->item);
+}

@@ -75,5 +75,7 @@ int rowid_parse(const char *leaf, const char *ctid, struct rowid *r,
 /* The place alone. */
 int rowid_parse_ctid(const char *ctid, struct rowid *r,
     struct err *e) MUST_CHECK;
+/* Appends the place as an item of an array literal (text_add_item). */
+void rowid_add_ctid(struct text *array, const struct rowid *r);
 
 #endif

@@ -552,10 +552,9 @@ catalog_learn_types(struct catalog *c, const uint32_t *oids, size_t n,
 	const char *values[1];
 
 	a->verified = done;
-	text_addc(&t, '{');
 	for (size_t i = 0; i < n; i++)
-		text_addf(&t, "%s%u", i > 0 ? "," : "", oids[i]);
-	text_addc(&t, '}');
+		text_add_number(&t, oids[i]);
+	text_end_items(&t);
 	values[0] = text_str(&t);
 	batch_add(b, learn_sql, 1, values);
 	pool_ask(c->pool, b, learned, a);

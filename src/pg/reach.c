@@ -95,23 +95,16 @@ uncache(struct reach_list *l, struct entry *n)
 /* --- the question --- */
 
 static void
-add_string(struct text *array, const char *s)
-{
-	text_add_item(array, s, strlen(s));
-}
-
-static void
 add_names(struct text *arrays, const struct facts_names *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
-		char kind[] = { v->v[i].op, '\0' }, count[16];
+		char kind[] = { v->v[i].op, '\0' };
 
-		snprintf(count, sizeof(count), "%d", v->v[i].nargs);
-		add_string(&arrays[KINDS], kind);
-		add_string(&arrays[SCHEMAS],
+		text_add_string(&arrays[KINDS], kind);
+		text_add_string(&arrays[SCHEMAS],
 		    v->v[i].schema != NULL ? v->v[i].schema : "");
-		add_string(&arrays[NAMES], v->v[i].name);
-		add_string(&arrays[COUNTS], count);
+		text_add_string(&arrays[NAMES], v->v[i].name);
+		text_add_number(&arrays[COUNTS], v->v[i].nargs);
 	}
 }
 

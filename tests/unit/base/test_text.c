@@ -154,6 +154,13 @@ arrays_are_literals(void **state UNUSED)
 	text_end_items(&t);
 	assert_string_equal(text_str(&t), "{\"a\",NULL,\"\",\"q\\\"\\\\{,}\"}");
 	text_release(&t);
+	text_add_number(&t, -1);
+	text_add_string(&t, "b\"");
+	text_add_string(&t, NULL);
+	text_add_number(&t, 4294967295);
+	text_end_items(&t);
+	assert_string_equal(text_str(&t), "{-1,\"b\\\"\",NULL,4294967295}");
+	text_release(&t);
 }
 
 static void
