@@ -16,10 +16,10 @@
 static bool
 sets_key(const struct facts *f, const struct relation *r)
 {
-	for (size_t i = 0; i < f->nset_columns; i++)
+	for (size_t i = 0; i < f->set_columns.n; i++)
 		for (size_t k = 0; k < r->ncolumns; k++)
-			if (r->columns[k].key &&
-			    strcmp(r->columns[k].name, f->set_columns[i]) == 0)
+			if (r->columns[k].key && strcmp(r->columns[k].name,
+						     f->set_columns.v[i]) == 0)
 				return true;
 	return false;
 }
@@ -99,14 +99,15 @@ find_moving(struct capture *c, const struct facts *f)
 	size_t met = 0;
 
 	c->moves = mem_array(r->ncolumns, sizeof(*c->moves));
-	for (size_t i = 0; i < f->nset_columns; i++)
+	for (size_t i = 0; i < f->set_columns.n; i++)
 		for (size_t k = 0; k < r->ncolumns; k++)
-			if (is_surely(f->set_columns[i], r->columns[k].name)) {
+			if (is_surely(f->set_columns.v[i],
+				r->columns[k].name)) {
 				c->moves[k] = true;
 				met++;
 			}
 	for (size_t k = 0; k < r->ncolumns; k++)
-		if (met == 0 || met != f->nset_columns || !is_one_leaf(r) ||
+		if (met == 0 || met != f->set_columns.n || !is_one_leaf(r) ||
 		    r->before_update_trigger || r->columns[k].generated)
 			c->moves[k] = true;
 }

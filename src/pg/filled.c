@@ -1,12 +1,12 @@
 /* filled: the columns that sequences, the clock and random numbers fill */
 #include "pg/filled.h"
 
+#include "sql/given.h"
+
 /* clang-format off */
+#define ITEM(name) "'" name "',"
 #define MAKER \
-	"(p.oid < '16384' AND p.proname IN ('nextval', 'now'," \
-	"  'transaction_timestamp', 'statement_timestamp', 'clock_timestamp'," \
-	"  'timeofday', 'random', 'random_normal', 'gen_random_uuid'," \
-	"  'uuidv4', 'uuidv7')" \
+	"(p.oid < '16384' AND p.proname IN (" GIVEN_MAKERS(ITEM) "'')" \
 	" OR p.probin = '$libdir/uuid-ossp' AND p.prosrc IN" \
 	"  ('uuid_generate_v1', 'uuid_generate_v1mc', 'uuid_generate_v4')" \
 	" OR p.probin = '$libdir/pgcrypto' AND p.prosrc IN" \

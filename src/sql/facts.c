@@ -104,13 +104,12 @@ read_target(const ProtobufCMessage *m, struct target *t, struct facts *f)
 static void
 describe_set(const struct target *t, struct facts *f)
 {
-	f->set_columns = mem_array(t->nset, sizeof(*f->set_columns));
 	for (size_t i = 0; i < t->nset; i++) {
 		const PgQuery__ResTarget *r =
 		    tree_as(t->set[i], &pg_query__res_target__descriptor);
 
 		if (r != NULL)
-			f->set_columns[f->nset_columns++] = mem_strdup(r->name);
+			facts_add_text(&f->set_columns, r->name);
 	}
 }
 
@@ -343,6 +342,22 @@ facts_add_name(struct facts_names *v, const struct facts_name *n)
 	to->name = mem_strdup(n->name);
 }
 
+bool
+facts_has_text(const struct facts_texts *v, const char *s)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (strcmp(v->v[i], s) == 0)
+			return true;
+	return false;
+}
+
+void
+facts_add_text(struct facts_texts *v, const char *s)
+{
+	v->v = mem_grow(v->v, v->n + 1, sizeof(*v->v));
+	v->v[v->n++] = mem_strdup(s);
+}
+
 static void
 texts_release(struct facts_texts *v)
 {
@@ -374,9 +389,7 @@ facts_release(struct facts *f)
 	texts_release(&f->not_null_all);
 	texts_release(&f->given);
 	texts_release(&f->made);
-	for (size_t i = 0; i < f->nset_columns; i++)
-		free(f->set_columns[i]);
-	free(f->set_columns);
+	texts_release(&f->set_columns);
 	free(f->tag);
 	free(f->node);
 	free(f->opaque_node);

@@ -112,8 +112,7 @@ struct facts {
 	struct facts_texts given, made; /* columns: see sql/given.h */
 	bool has_returning;
 	enum conflict_kind conflict;
-	char **set_columns; /* UPDATE's SET, or ON CONFLICT DO UPDATE's SET */
-	size_t nset_columns;
+	struct facts_texts set_columns; /* UPDATE's SET, or ON CONFLICT's */
 };
 
 extern const char *const stmt_kind_name[STMT_NKINDS];
@@ -131,6 +130,9 @@ void facts_add_relations(struct text *array, const struct facts_names *v);
 void facts_forget(struct facts_names *v);
 /* Copies what the name lends. */
 void facts_add_name(struct facts_names *v, const struct facts_name *n);
+/* Whether s is among them; copies it behind them. */
+bool facts_has_text(const struct facts_texts *v, const char *s);
+void facts_add_text(struct facts_texts *v, const char *s);
 
 /* The form in which facts cross from the child.  facts_pack() appends it; false
  * where a name is not UTF-8 (no fact may get lost on the way).  facts_unpack()

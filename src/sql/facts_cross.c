@@ -21,8 +21,7 @@ enum form {
 	A_KIND,
 	A_CONFLICT,
 	A_NAMES,
-	A_TEXTS,
-	A_LIST
+	A_TEXTS
 };
 
 struct field {
@@ -72,7 +71,7 @@ static const struct field fields[] = {
 	FIELD(A_TEXTS, made),
 	FIELD(A_BOOL, has_returning),
 	FIELD(A_CONFLICT, conflict),
-	FIELD(A_LIST, set_columns),
+	FIELD(A_TEXTS, set_columns),
 };
 /* clang-format on */
 #define NFIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -96,11 +95,11 @@ add_names(struct text *out, const struct facts_names *v)
 }
 
 static bool
-add_list(struct text *out, char *const *v, size_t n)
+add_texts(struct text *out, const struct facts_texts *v)
 {
-	parcel_add_number(out, (long long)n);
-	for (size_t i = 0; i < n; i++)
-		if (!parcel_add_text(out, v[i]))
+	parcel_add_number(out, (long long)v->n);
+	for (size_t i = 0; i < v->n; i++)
+		if (!parcel_add_text(out, v->v[i]))
 			return false;
 	return true;
 }
@@ -128,7 +127,6 @@ static bool
 add_field(struct text *out, const struct facts *f, const struct field *d)
 {
 	const void *at = (const char *)f + d->at;
-	const struct facts_texts *texts = at;
 
 	switch (d->form) {
 	case A_TEXT:
@@ -136,9 +134,7 @@ add_field(struct text *out, const struct facts *f, const struct field *d)
 	case A_NAMES:
 		return add_names(out, at);
 	case A_TEXTS:
-		return add_list(out, texts->v, texts->n);
-	case A_LIST:
-		return add_list(out, f->set_columns, f->nset_columns);
+		return add_texts(out, at);
 	default:
 		parcel_add_number(out, number_of(at, d->form));
 		return true;
@@ -200,15 +196,15 @@ get_names(struct parcel *in, struct facts_names *v)
 }
 
 static bool
-get_list(struct parcel *in, char ***v, size_t *nv)
+get_texts(struct parcel *in, struct facts_texts *v)
 {
 	size_t n;
 
 	if (!get_count(in, &n))
 		return false;
-	*v = mem_array(n, sizeof(**v));
-	for (; *nv < n; (*nv)++)
-		if (!parcel_text(in, false, &(*v)[*nv]))
+	v->v = mem_array(n, sizeof(*v->v));
+	for (; v->n < n; v->n++)
+		if (!parcel_text(in, false, &v->v[v->n]))
 			return false;
 	return true;
 }
@@ -252,7 +248,6 @@ static bool
 get_field(struct parcel *in, const struct field *d, struct facts *f)
 {
 	void *at = (char *)f + d->at;
-	struct facts_texts *texts = at;
 
 	switch (d->form) {
 	case A_BOOL:
@@ -262,9 +257,7 @@ get_field(struct parcel *in, const struct field *d, struct facts *f)
 	case A_NAMES:
 		return get_names(in, at);
 	case A_TEXTS:
-		return get_list(in, &texts->v, &texts->n);
-	case A_LIST:
-		return get_list(in, &f->set_columns, &f->nset_columns);
+		return get_texts(in, at);
 	default:
 		return get_number(in, d->form, at);
 	}
@@ -329,8 +322,4 @@ facts_copy(struct facts *to, const struct facts *from)
 	*to = *from;
 	for (size_t i = 0; i < NFIELDS; i++)
 		copy_field(to, from, &fields[i]);
-	to->set_columns =
-	    mem_array(from->nset_columns, sizeof(*to->set_columns));
-	for (size_t i = 0; i < from->nset_columns; i++)
-		to->set_columns[i] = mem_strdup(from->set_columns[i]);
 }

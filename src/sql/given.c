@@ -30,9 +30,8 @@ is_one_of(const char *name, const char *const *v)
 	return *v != NULL;
 }
 
-static const char *const makers[] = { "nextval", "now", "transaction_timestamp",
-	"statement_timestamp", "clock_timestamp", "timeofday", "random",
-	"random_normal", "gen_random_uuid", "uuidv4", "uuidv7", NULL };
+#define ITEM(name) name,
+static const char *const makers[] = { GIVEN_MAKERS(ITEM) NULL };
 /* They tell no more than their arguments do. */
 static const char *const helpers[] = { "abs", "age", "ceil", "date_bin",
 	"date_part", "date_trunc", "encode", "extract", "floor", "left",
@@ -145,13 +144,9 @@ struct write {
 static void
 tell(struct facts_texts *v, char *s /* taken */)
 {
-	for (size_t i = 0; i < v->n; i++)
-		if (strcmp(v->v[i], s) == 0) {
-			free(s);
-			return;
-		}
-	v->v = mem_grow(v->v, v->n + 1, sizeof(*v->v));
-	v->v[v->n++] = s;
+	if (!facts_has_text(v, s))
+		facts_add_text(v, s);
+	free(s);
 }
 
 /* Part of a column cannot be left out, so that the rest stays. */

@@ -6,6 +6,15 @@
 
 #include "sql/facts.h"
 
+/* clang-format off */
+/* PostgreSQL's own functions that ask the clock, a sequence or chance. */
+#define GIVEN_MAKERS(each) \
+	each("nextval") each("now") each("transaction_timestamp") \
+	each("statement_timestamp") each("clock_timestamp") each("timeofday") \
+	each("random") each("random_normal") each("gen_random_uuid") \
+	each("uuidv4") each("uuidv7")
+/* clang-format on */
+
 /*
  * Of the INSERT, UPDATE or MERGE m, and of those in its WITH: f->given gets the
  * columns into which a value goes that may come from data, f->made those into

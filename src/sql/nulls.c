@@ -120,22 +120,6 @@ is_vacuous_with(const struct tests *t, PgQuery__Node *where, const char *column)
 	return vacuous;
 }
 
-static bool
-is_told(const struct facts_texts *v, const char *s)
-{
-	for (size_t i = 0; i < v->n; i++)
-		if (strcmp(v->v[i], s) == 0)
-			return true;
-	return false;
-}
-
-static void
-tell(struct facts_texts *v, const char *s)
-{
-	v->v = mem_grow(v->v, v->n + 1, sizeof(*v->v));
-	v->v[v->n++] = mem_strdup(s);
-}
-
 void
 nulls_read(PgQuery__Node *where, const char *target, struct facts *f)
 {
@@ -148,10 +132,10 @@ nulls_read(PgQuery__Node *where, const char *target, struct facts *f)
 	for (size_t i = 0; i < t.n; i++) {
 		const char *column = t.v[i].column;
 
-		if (is_told(&f->not_null_all, column))
+		if (facts_has_text(&f->not_null_all, column))
 			continue;
-		tell(&f->not_null_all, column);
+		facts_add_text(&f->not_null_all, column);
 		if (is_vacuous_with(&t, where, column))
-			tell(&f->not_null_any, column);
+			facts_add_text(&f->not_null_any, column);
 	}
 }

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "sql/facts.h"
 #include "sql/parse.h"
 
@@ -27,6 +28,19 @@ facts_of(const char *sql)
 	assert_int_equal(facts_read(&p, &f, &e), 0);
 	parse_release(&p);
 	return f;
+}
+
+/* expected: the texts, with commas between them. */
+static inline void
+same_texts(const struct facts_texts *v, const char *expected, const char *where)
+{
+	struct text t = { 0 };
+
+	for (size_t i = 0; i < v->n; i++)
+		text_addf(&t, "%s%s", i > 0 ? "," : "", v->v[i]);
+	if (strcmp(text_str(&t), expected) != 0)
+		fail_msg("%s: %s, not %s", where, text_str(&t), expected);
+	text_release(&t);
 }
 
 #endif

@@ -83,8 +83,8 @@ describe(struct text *t, const struct facts *f)
 	add_flag(t, f->has_returning, "returning");
 	add_flag(t, f->conflict == CONFLICT_NOTHING, "nothing");
 	add_flag(t, f->conflict == CONFLICT_UPDATE, "upsert");
-	for (size_t i = 0; i < f->nset_columns; i++)
-		text_addf(t, " =%s", f->set_columns[i]);
+	for (size_t i = 0; i < f->set_columns.n; i++)
+		text_addf(t, " =%s", f->set_columns.v[i]);
 	for (size_t i = 0; i < f->careless.n; i++)
 		text_addf(t, " careless:%s/%c", f->careless.v[i].name,
 		    f->careless.v[i].op);

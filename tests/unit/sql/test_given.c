@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../facts_of.h"
-#include "base/text.h"
 
 static const struct {
 	const char *sql, *given, *made;
@@ -95,25 +94,13 @@ static const struct {
 };
 
 static void
-same(const struct facts_texts *v, const char *expected, const char *sql)
-{
-	struct text t = { 0 };
-
-	for (size_t i = 0; i < v->n; i++)
-		text_addf(&t, "%s%s", i > 0 ? "," : "", v->v[i]);
-	if (strcmp(text_str(&t), expected) != 0)
-		fail_msg("%s: %s, not %s", sql, text_str(&t), expected);
-	text_release(&t);
-}
-
-static void
 knows_what_goes_where(void **state UNUSED)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct facts f = facts_of(cases[i].sql);
 
-		same(&f.given, cases[i].given, cases[i].sql);
-		same(&f.made, cases[i].made, cases[i].sql);
+		same_texts(&f.given, cases[i].given, cases[i].sql);
+		same_texts(&f.made, cases[i].made, cases[i].sql);
 		facts_release(&f);
 	}
 }

@@ -3,13 +3,7 @@
 
 #include <string.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "../facts_of.h"
 #include "base/text.h"
 #include "sql/parse.h"
 
@@ -49,18 +43,6 @@ static const struct {
 	/* true by its form alone */
 	{ "true OR id IS NOT NULL", "", "" },
 };
-
-static void
-same_texts(const struct facts_texts *v, const char *expected, const char *where)
-{
-	struct text t = { 0 };
-
-	for (size_t i = 0; i < v->n; i++)
-		text_addf(&t, "%s%s", i > 0 ? "," : "", v->v[i]);
-	if (strcmp(text_str(&t), expected) != 0)
-		fail_msg("%s: %s, not %s", where, text_str(&t), expected);
-	text_release(&t);
-}
 
 static void
 knows_the_columns(void **state UNUSED)
