@@ -79,7 +79,7 @@ export class Cluster {
 		if (this.borrowed)
 			return;
 		process.kill(this.child.pid, { fast: 'SIGINT', immediate: 'SIGQUIT' }[mode]);
-		await within(60000, exited(this.child), () => `postgres to stop:\n${this.log.text()}`);
+		await within(20000, exited(this.child), () => `postgres to stop:\n${this.log.text()}`);
 	}
 
 	async restart(mode, meanwhile) {
