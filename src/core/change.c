@@ -74,7 +74,7 @@ change_new(struct gate *g, struct agent *a, const char *intent)
 	c->expiry = evtimer_new(g->base, expire, c);
 	TAILQ_INIT(&c->watchers);
 	new_id(g, c->id);
-	TAILQ_INSERT_TAIL(&g->changes, c, next);
+	gate_add_change(g, c);
 	return c;
 }
 
@@ -103,7 +103,7 @@ release_work(struct change *c, bool remove_files)
 void
 change_free(struct change *c)
 {
-	TAILQ_REMOVE(&c->gate->changes, c, next);
+	gate_remove_change(c->gate, c);
 	release_work(c, true);
 	event_free(c->expiry);
 	for (size_t i = 0; i < c->ntables; i++) {
@@ -141,7 +141,7 @@ change_pending(const struct gate *g, const struct agent *a)
 	size_t n = 0;
 
 	TAILQ_FOREACH (c, &g->changes, next)
-		n += !change_has_ended(c) && (a == NULL || c->agent == a);
+		n += a == NULL || c->agent == a;
 	return n;
 }
 
@@ -205,15 +205,10 @@ tell_watchers(struct change *c)
 static void
 forget_oldest(struct gate *g, const struct change *now)
 {
-	struct change *c;
+	struct change *c = TAILQ_FIRST(&g->over);
 	json_t *rec;
 
-	if (g->nended <= ENDED_MAX)
-		return;
-	TAILQ_FOREACH (c, &g->changes, next)
-		if (c != now && change_has_ended(c))
-			break;
-	if (c == NULL)
+	if (g->nover <= ENDED_MAX || c == now)
 		return;
 	rec = change_record(c, change_status[c->state]);
 	if (c->why != NULL)
@@ -223,7 +218,6 @@ forget_oldest(struct gate *g, const struct change *now)
 	recover_note_end(g, rec);
 	json_decref(rec);
 	change_free(c);
-	g->nended--;
 }
 
 void
@@ -235,7 +229,7 @@ change_enter(struct change *c, enum change_state state)
 	if (!change_has_ended(c))
 		return;
 	release_work(c, true);
-	c->gate->nended++;
+	gate_put_over(c->gate, c);
 	tell_watchers(c);
 	if (c->gate->stopping)
 		event_active(c->gate->stop_event, EV_TIMEOUT, 0);

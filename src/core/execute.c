@@ -242,7 +242,7 @@ look_at(struct run *r, const struct batch *b)
 	}
 	if (r->row_err.code != ERR_NONE)
 		return run_refuse(r, REASON_UNAVAILABLE,
-		    "a row of the diff could not be kept: %s", r->row_err.text);
+		    "the diff could not be kept: %s", r->row_err.text);
 	if (failed == r->i_statement)
 		return statement_failed(r, b);
 	if (!r->adding && batch_state(b, r->i_open) == BATCH_OK &&
@@ -330,22 +330,20 @@ executed(void *arg, struct link *l, struct batch *b)
 		run_go(r);
 }
 
-static int
-prepare_store(struct run *r, struct err *e)
+/* Made while the server works: nothing has come of the statement yet.  Without
+ * it the statement is stopped and nothing of it kept. */
+static void
+make_store(struct run *r)
 {
 	struct change *c = r->change;
-	const struct limits *l = &r->gate->o->limits;
 
-	if (r->adding)
-		return store_fold_begin(c->store, l->fold_rows_max, e);
-	if (c->store == NULL)
-		return store_open(r->gate->changes_fd, c->id, l->diff_bytes_max,
-		    &c->store, e);
 	/* A retry: nothing of the first try may stay. */
 	store_close(c->store, true);
 	c->store = NULL;
-	return store_open(r->gate->changes_fd, c->id, l->diff_bytes_max,
-	    &c->store, e);
+	if (store_open(r->gate->changes_fd, c->id,
+		r->gate->o->limits.diff_bytes_max, &c->store,
+		&r->row_err) == -1)
+		run_stop(r);
 }
 
 enum run_next
@@ -355,7 +353,8 @@ run_execute(struct run *r)
 	struct timeval tv = { 0, LOOK_MS * 1000 };
 	struct err e = ERR_INIT;
 
-	if (prepare_store(r, &e) == -1)
+	if (r->adding &&
+	    store_fold_begin(r->change->store, l->fold_rows_max, &e) == -1)
 		return run_refuse(r,
 		    e.code == ERR_LIMIT ? REASON_CHANGE_TOO_LARGE
 					: REASON_UNAVAILABLE,
@@ -375,5 +374,7 @@ run_execute(struct run *r)
 	event_assign(r->tick, r->gate->base, -1, 0, look, r);
 	evtimer_add(r->tick, &tv);
 	link_run(r->change->link, make_batch(r), executed, r);
+	if (!r->adding)
+		make_store(r);
 	return RUN_WAIT;
 }

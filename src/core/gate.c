@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <search.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -172,6 +174,7 @@ gate_new(struct event_base *base, const struct gate_options *o,
 	g->changes_fd = -1;
 	g->started_wall = clock_wall_ms();
 	TAILQ_INIT(&g->changes);
+	TAILQ_INIT(&g->over);
 	g->ended = json_object();
 	g->in_doubt = json_array();
 	g->stop_event = evtimer_new(base, stopped, g);
@@ -206,7 +209,7 @@ is_quiet(const struct gate *g)
 	const struct change *c;
 
 	TAILQ_FOREACH (c, &g->changes, next)
-		if (!change_has_ended(c) && c->state != CHANGE_IN_DOUBT)
+		if (c->state != CHANGE_IN_DOUBT)
 			return false;
 	return true;
 }
@@ -246,20 +249,27 @@ gate_stop(struct gate *g, void (*done)(void *arg), void *arg)
 	evtimer_add(g->stop_event, &now);
 }
 
-void
-gate_free(struct gate *g)
+static void
+free_changes(struct change_list *list)
 {
 	struct change *c;
 
-	if (g == NULL)
-		return;
-	while ((c = TAILQ_FIRST(&g->changes)) != NULL) {
+	while ((c = TAILQ_FIRST(list)) != NULL) {
 		if (c->run != NULL)
 			run_abort(c->run);
 		if (c->reader != NULL)
 			query_abort(c->reader);
 		change_free(c);
 	}
+}
+
+void
+gate_free(struct gate *g)
+{
+	if (g == NULL)
+		return;
+	free_changes(&g->changes);
+	free_changes(&g->over);
 	for (size_t i = 0; i < g->nlogins; i++) {
 		catalog_free(g->logins[i]->catalog);
 		reach_list_free(g->logins[i]->reach);
@@ -499,15 +509,49 @@ gate_doubted(const struct gate *g, const char *id)
 	return NULL;
 }
 
+static int
+by_id(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+void
+gate_add_change(struct gate *g, struct change *c)
+{
+	if (tsearch(c->id, &g->ids, by_id) == NULL)
+		fatalx("out of memory");
+	TAILQ_INSERT_TAIL(&g->changes, c, next);
+}
+
+void
+gate_put_over(struct gate *g, struct change *c)
+{
+	TAILQ_REMOVE(&g->changes, c, next);
+	TAILQ_INSERT_TAIL(&g->over, c, next);
+	g->nover++;
+}
+
+void
+gate_remove_change(struct gate *g, struct change *c)
+{
+	if (change_has_ended(c)) {
+		TAILQ_REMOVE(&g->over, c, next);
+		g->nover--;
+	} else {
+		TAILQ_REMOVE(&g->changes, c, next);
+	}
+	tdelete(c->id, &g->ids, by_id);
+}
+
 struct change *
 gate_change(struct gate *g, const char *id)
 {
-	struct change *c;
+	char *const *found = tfind(id, &g->ids, by_id);
 
-	TAILQ_FOREACH (c, &g->changes, next)
-		if (strcmp(c->id, id) == 0)
-			return c;
-	return NULL;
+	return found == NULL
+	           ? NULL
+	           : (struct change *)(void *)(*found -
+					       offsetof(struct change, id));
 }
 
 json_t *

@@ -45,8 +45,11 @@ struct gate {
 	struct agent *agents;
 	size_t nagents;
 	int changes_fd;
-	TAILQ_HEAD(, change) changes; /* oldest first; ended ones too */
-	size_t nended;
+	/* What runs, is held or in doubt, the oldest first; and what has ended
+	 * in this run, the first that did first.  ids is a tree of both. */
+	TAILQ_HEAD(change_list, change) changes, over;
+	size_t nover;
+	void *ids;
 	json_t *ended;    /* of earlier runs: id -> {agent, status, why, ...} */
 	json_t *in_doubt; /* of earlier runs: intents, each with its "header" */
 	struct event *sync;    /* lazily appended records */
@@ -174,6 +177,12 @@ struct change {
 	char *decided_by; /* operator's name */
 	TAILQ_HEAD(, watcher) watchers;
 };
+
+/* core/gate.c: a change is among those under way until it has ended, then among
+ * those that are over until it is forgotten; gate_change finds it in both. */
+void gate_add_change(struct gate *g, struct change *c);
+void gate_put_over(struct gate *g, struct change *c);
+void gate_remove_change(struct gate *g, struct change *c);
 
 /* core/change.c */
 /* done is told once: at the end, or when w->timer is fired. */

@@ -1,7 +1,7 @@
 // recover: whatever dies, and whenever, the journal and the agent get the truth
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, readdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, readdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Cluster, cluster } from './lib/cluster.mjs';
@@ -387,7 +387,25 @@ test('a change whose link is lost while a statement is parsed for it', async t =
 	}
 });
 
-// --- a full disk ---
+// --- a disk that does not take what it should ---
+
+// The file of its rows is made while the server works.
+test('a change whose rows have no place is refused, and nothing of it stays', async t => {
+	const w = await world(t, { setup: SHOP });
+	const changes = join(w.daemon.state, 'changes');
+	chmodSync(changes, 0o500);
+	for (const sql of [ONE, 'UPDATE t SET a = 0 WHERE id = 99', 'WITH x AS (DELETE FROM t RETURNING id) SELECT * FROM x']) {
+		const refused = await w.agent.execute(sql);
+		assert.equal(outcome(refused), 'UNAVAILABLE', refused.text);
+		assert.match(refused.text, /the diff could not be kept: cannot make the directory of 'chg_/);
+	}
+	assert.equal(await w.sql('SELECT count(*) FROM pg_locks WHERE relation = \'t\'::regclass AND mode = \'RowExclusiveLock\''), '0');
+	chmodSync(changes, 0o700);
+	const id = await hold(w);
+	assert.deepEqual(readdirSync(changes), [id]);
+	await w.operator.commit(id);
+	assert.equal(await w.sql('SELECT string_agg(a::text, \' \' ORDER BY id) FROM t'), '0 2 3 4 5 6 7 8 9 10');
+});
 
 function disk(t, size) {
 	const dir = scratch('alkf-');
