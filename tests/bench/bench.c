@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -30,6 +31,7 @@
 #define BIG_ROWS 1000000
 
 enum series {
+	WAKE,
 	RAW_ONE,
 	SOCKET_ONE,
 	BRIDGE_ONE,
@@ -50,6 +52,7 @@ enum series {
 	NSERIES
 };
 static const char *const series_name[NSERIES] = {
+	"wake",
 	"raw.one",
 	"socket.one",
 	"bridge.one",
@@ -181,6 +184,44 @@ sync_file(int fd)
 	note(SYNC, now_us() - from);
 }
 
+/* --- another process ------------------------------------------------------ */
+
+static int echo = -1; /* sends back what it is sent, on another processor */
+
+static void
+echo_start(void)
+{
+	int fd[2];
+	char c;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == -1)
+		err(1, "no pair of sockets");
+	switch (fork()) {
+	case -1:
+		err(1, "cannot fork");
+	case 0:
+		close(fd[0]);
+		while (read(fd[1], &c, 1) == 1 && write(fd[1], &c, 1) == 1)
+			continue;
+		_exit(0);
+	}
+	close(fd[1]);
+	echo = fd[0];
+}
+
+/* What each of the processes on the way of a read costs before it does anything
+ * at all. */
+static void
+wake(void)
+{
+	double from = now_us();
+	char c = 0;
+
+	if (write(echo, &c, 1) != 1 || read(echo, &c, 1) != 1)
+		err(1, "no echo");
+	note(WAKE, now_us() - from);
+}
+
 /* --- through airlockd ----------------------------------------------------- */
 
 static void
@@ -280,6 +321,8 @@ reads(const struct place *p UNUSED)
 
 	for (int round = 0; round < WARM + READ_ROUNDS; round++) {
 		warm = round >= WARM;
+		for (int i = 0; i < READS; i++)
+			wake();
 		for (int i = 0; i < READS; i++)
 			raw_read(RAW_ONE, one, NULL);
 		for (int i = 0; i < READS; i++)
@@ -424,6 +467,7 @@ main(int argc, char **argv)
 	p.fd = open(argv[5], O_WRONLY | O_CREAT | O_APPEND, 0600);
 	if (p.fd == -1)
 		err(1, "%s", argv[5]);
+	echo_start();
 	connect_all(argv);
 	read_through(SOCKET_ONE, agent, "SELECT 1", NULL);
 	printf("memory.idle %ld\n", memory(p.pid, "VmRSS:"));

@@ -1,5 +1,6 @@
 // bench: a private server with fsync on, airlockd on it, bench.c's figures
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Agent } from '../e2e/lib/agent.mjs';
@@ -57,6 +58,32 @@ async function roundTrips() {
 	return waits;
 }
 
+// bench.c's figures by name, as numbers.
+async function measure(prefix, parts) {
+	const [command, ...args] = [...prefix, program('bench/bench'), cluster.url(database, 'postgres'), daemon.state,
+		program('airlock-mcp'), String(daemon.pid), join(daemon.home, 'sync'), ...parts];
+	const r = await run(command, args, { home: daemon.home });
+	assert.equal(r.code, 0, `${r.stderr}\n${r.stdout}`);
+	return Object.fromEntries(r.stdout.trim().split('\n').map(l => {
+		const [name, ...numbers] = l.split(' ');
+		return [name, numbers.map(Number)];
+	}));
+}
+
+// The daemon, the server and what they have started, on the first processor:
+// what is left then is the work, without the waking of processors.
+async function onOneProcessor(measured) {
+	const all = [daemon.pid, cluster.child.pid];
+	for (const pid of all)
+		all.push(...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number));
+	const [, allowed, first] = readFileSync('/proc/self/status', 'utf8').match(/^Cpus_allowed_list:\s*((\d+)\S*)/m);
+	const place = where => Promise.all(all.map(pid => run('taskset', ['-a', '-c', '-p', where, String(pid)])));
+	await place(first);
+	const figures = await measured(['taskset', '-c', first]);
+	await place(allowed);
+	return figures;
+}
+
 const parts = process.argv.slice(2);
 const cluster = await Cluster.start({
 	settings: { max_connections: 150, shared_buffers: '512MB', max_wal_size: '4GB', autovacuum: 'off' },
@@ -64,17 +91,14 @@ const cluster = await Cluster.start({
 const database = await cluster.database(SETUP);
 const daemon = await Daemon.start({ config: config(cluster.url(database)) });
 const version = await cluster.sql(database, 'SHOW server_version');
-const r = await run(program('bench/bench'), [cluster.url(database, 'postgres'), daemon.state,
-	program('airlock-mcp'), String(daemon.pid), join(daemon.home, 'sync'), ...parts], { home: daemon.home });
+const spread = await measure([], parts);
+const readsToo = parts.length === 0 || parts.includes('reads');
+const together = readsToo && await onOneProcessor(taskset => measure(taskset, ['reads']));
 await daemon.stop();
 const waits = await roundTrips();
 await cluster.stop();
-assert.equal(r.code, 0, `${r.stderr}\n${r.stdout}`);
 
-const got = Object.fromEntries(r.stdout.trim().split('\n').map(l => {
-	const [name, ...numbers] = l.split(' ');
-	return [name, numbers.map(Number)];
-}));
+let got = spread;
 const median = name => got[name][1];
 const p99 = name => got[name][2];
 const kb = name => got[name][0];
@@ -94,6 +118,7 @@ console.log(`# ${cpus()[0].model.trim()}, ${cpus().length} cores, ${Math.round(t
 row('milliseconds', 'median', 'p99', 'target');
 const sections = {
 	reads() {
+		time('a byte to another process and back', 'wake');
 		for (const [name, title] of [['one', 'SELECT 1'], ['point', 'point read, 1,000,000 rows']]) {
 			time(`${title}: raw libpq`, `raw.${name}`);
 			time(`${title}: airlockd's socket`, `socket.${name}`);
@@ -125,6 +150,13 @@ const sections = {
 for (const [part, show] of Object.entries(sections))
 	if (parts.length === 0 || parts.includes(part))
 		show();
+if (readsToo) {
+	got = together;
+	console.log();
+	row('milliseconds, all on one processor', 'median', 'p99', 'target');
+	sections.reads();
+	got = spread;
+}
 
 console.log();
 row('round trips to the server that the answer waits for', 'first', 'warm', 'target');
