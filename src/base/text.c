@@ -432,10 +432,14 @@ void
 text_hex(char *out, const unsigned char *p, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";
+	static char pairs[256][2]; /* made once: each row stored has a hash */
 
-	for (size_t i = 0; i < n; i++) {
-		out[2 * i] = digits[p[i] >> 4];
-		out[2 * i + 1] = digits[p[i] & 15];
-	}
+	if (pairs[0][0] == '\0')
+		for (size_t i = 0; i < 256; i++) {
+			pairs[i][0] = digits[i >> 4];
+			pairs[i][1] = digits[i & 15];
+		}
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + 2 * i, pairs[p[i]], sizeof(pairs[0]));
 	out[2 * n] = '\0';
 }

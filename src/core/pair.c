@@ -130,6 +130,7 @@ take_row(struct pair *p, size_t i, struct err *e)
 		.ncols = p->ncols,
 		.names = r->plan.names,
 		.key = r->plan.key,
+		.shape = r->plan.shape,
 		.after = &p->values[i * p->ncols],
 		.is = p->ids[i] };
 

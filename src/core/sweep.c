@@ -271,6 +271,7 @@ prepare_leaf(struct sweep *s)
 
 	s->names = mem_array(rel->ncolumns, sizeof(*s->names));
 	s->key = mem_array(rel->ncolumns, sizeof(*s->key));
+	s->shape = image_shape();
 	for (size_t i = 0; i < rel->ncolumns; i++) {
 		s->names[i] = rel->columns[i].name;
 		s->key[i] = rel->columns[i].key;

@@ -75,6 +75,7 @@ struct sweep {
 	char span_text[24];
 	struct narrow *narrow;
 	const char **names;
+	uint64_t shape;    /* of its images */
 	bool *key, hidden; /* hidden: a login does not see every row */
 	struct side after, before;
 	uint64_t *heirs; /* places of new rows that took an old one's */

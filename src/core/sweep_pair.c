@@ -183,6 +183,7 @@ store(struct sweep *s, struct image *im, struct err *e)
 	im->ncols = s->leaf->ncolumns;
 	im->names = s->names;
 	im->key = s->key;
+	im->shape = s->shape;
 	if (!image_is_unchanged(im))
 		return store_add(to, im, e);
 	store_note_unchanged(to, im);

@@ -51,16 +51,14 @@ note(struct beside *b, const struct image *im)
 	return true;
 }
 
-void
-beside_add(struct beside *b, const struct image *im, uint64_t rows,
+static void
+add(struct beside *b, const struct image *im, uint64_t rows,
     const unsigned char hash[DIGEST_SIZE], struct form *f, struct digest *d,
     int dirfd)
 {
 	unsigned char other[DIGEST_SIZE];
 	struct err ignored = ERR_INIT;
 
-	if (b->given_up || (b->seal == NULL && im->filled == NULL))
-		return;
 	if (b->seal == NULL && rows == 0)
 		b->seal = seal_new(dirfd);
 	if (b->seal == NULL || !note(b, im)) {
@@ -72,6 +70,16 @@ beside_add(struct beside *b, const struct image *im, uint64_t rows,
 	if (seal_add(b->seal, im->filled != NULL ? other : hash, &ignored) ==
 	    -1)
 		beside_give_up(b);
+}
+
+/* Of most statements nothing is left out. */
+void
+beside_add(struct beside *b, const struct image *im, uint64_t rows,
+    const unsigned char hash[DIGEST_SIZE], struct form *f, struct digest *d,
+    int dirfd)
+{
+	if (!b->given_up && (b->seal != NULL || im->filled != NULL))
+		add(b, im, rows, hash, f, d, dirfd);
 }
 
 struct seal *

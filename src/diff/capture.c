@@ -283,6 +283,7 @@ lay_out_image(struct capture *c, int block)
 	c->after = mem_array(r->ncolumns, sizeof(*c->after));
 	c->names = mem_array(r->ncolumns, sizeof(*c->names));
 	c->key = mem_array(r->ncolumns, sizeof(*c->key));
+	c->shape = image_shape();
 	for (size_t i = 0; i < r->ncolumns; i++) {
 		c->names[i] = r->columns[i].name;
 		c->key[i] = r->columns[i].key;
@@ -350,6 +351,7 @@ capture_image(struct capture *c, const PGresult *res, struct image *out,
 	out->ncols = c->relation->ncolumns;
 	out->names = c->names;
 	out->key = c->key;
+	out->shape = c->shape;
 	if (c->first_new != -1) {
 		if (read_side(c, res, c->first_new, NULL, c->after, &out->is,
 			e) == -1)

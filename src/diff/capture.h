@@ -44,6 +44,7 @@ struct capture {
 	struct value *before, *after;
 	const char **names;
 	bool *key;
+	uint64_t shape;
 };
 
 /* sql is the text that f is of; the same text is planned alike while the

@@ -54,10 +54,11 @@ add_field(struct form *f, const char *s)
 }
 
 static struct form_piece
-add_json(struct form *f, const char *s, const char *behind)
+add_json(struct form *f, const char *before, const char *s, const char *behind)
 {
 	struct form_piece piece = { f->bytes.len, 0 };
 
+	text_add(&f->bytes, before);
 	text_add_json(&f->bytes, s, strlen(s));
 	text_add(&f->bytes, behind);
 	piece.len = f->bytes.len - piece.at;
@@ -95,7 +96,7 @@ make(struct form *f, const struct image *im)
 	f->nkey = 0;
 	f->table = add(f, im->table, strlen(im->table) + 1);
 	f->table_field = add_field(f, im->table);
-	f->table_json = add_json(f, im->table, "");
+	f->table_json = add_json(f, "", im->table, "");
 	for (size_t i = 0; i < im->ncols; i++) {
 		const char *name = im->names[i];
 
@@ -104,7 +105,7 @@ make(struct form *f, const struct image *im)
 		f->order[i] = i;
 		f->name[i] = add(f, name, strlen(name) + 1);
 		f->field[i] = add_field(f, name);
-		f->label[i] = add_json(f, name, ":");
+		f->label[i] = add_json(f, ",", name, ":");
 	}
 	if (im->ncols > 1)
 		qsort_r(f->order, im->ncols, sizeof(*f->order), by_name,
@@ -115,8 +116,11 @@ make(struct form *f, const struct image *im)
 void
 form_fit(struct form *f, const struct image *im)
 {
+	if (im->shape != 0 && im->shape == f->shape)
+		return;
 	if (!fits(f, im))
 		make(f, im);
+	f->shape = im->shape;
 }
 
 void

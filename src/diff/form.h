@@ -17,13 +17,14 @@ struct form_piece {
  */
 struct form {
 	bool made;
+	uint64_t shape;          /* of the last image, or 0 */
 	struct text bytes;       /* of all pieces */
 	struct form_piece table; /* as it is, with its NUL */
 	struct form_piece table_field, table_json;
 	size_t ncols, size, nkey;
 	bool *key;
 	size_t *order; /* columns by their names' bytes */
-	struct form_piece *name, *field, *label; /* label: "name": */
+	struct form_piece *name, *field, *label; /* label: ,"name": */
 };
 
 /* Makes the form that of the image, whose texts it does not keep.  A zeroed

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "diff/form.h"
+#include "diff/sink.h"
 
 const char *const image_op_name[] = {
 	[IMAGE_INSERT] = "insert",
@@ -19,66 +20,16 @@ static_assert(sizeof(image_op_name) / sizeof(image_op_name[0]) == IMAGE_NOPS,
 
 #define ONES 0x0101010101010101u
 #define HIGHS 0x8080808080808080u
+#define FIELD_HEAD 9   /* bytes of a field before its own: digest_field */
 #define FEW_COLUMNS 64 /* of so many it is noted without allocating */
 #define ROW_MEMBERS 6  /* table, op, collateral, key, before, after */
 
-/*
- * What goes into a digest or a text, gathered so that the call behind is made
- * once for most rows: it costs more than the few bytes of a field do.
- */
-struct sink {
-	struct digest *d; /* or */
-	struct text *t;
-	size_t n;
-	unsigned char b[4096];
-};
-
-static void
-sink_init(struct sink *k, struct digest *d, struct text *t)
+uint64_t
+image_shape(void)
 {
-	k->d = d;
-	k->t = t;
-	k->n = 0;
-}
+	static uint64_t last;
 
-static void
-put_through(struct sink *k, const void *p, size_t n)
-{
-	if (k->d != NULL)
-		digest_bytes(k->d, p, n);
-	else
-		text_addn(k->t, p, n);
-}
-
-static void
-drain(struct sink *k)
-{
-	put_through(k, k->b, k->n);
-	k->n = 0;
-}
-
-static void
-put_far(struct sink *k, const void *p, size_t n)
-{
-	drain(k);
-	if (n > sizeof(k->b)) {
-		put_through(k, p, n);
-		return;
-	}
-	memcpy(k->b, p, n);
-	k->n = n;
-}
-
-static inline void
-put_bytes(struct sink *k, const void *p, size_t n)
-{
-	if (n > sizeof(k->b) - k->n) {
-		put_far(k, p, n);
-		return;
-	}
-	if (n > 0)
-		memcpy(k->b + k->n, p, n);
-	k->n += n;
+	return ++last;
 }
 
 /* The encodings of digest_u64, digest_null and digest_field. */
@@ -89,27 +40,35 @@ put_tagged(struct sink *k, char tag, uint64_t v)
 
 	v = htobe64(v);
 	memcpy(b + 1, &v, sizeof(v));
-	put_bytes(k, b, sizeof(b));
+	sink_add(k, b, sizeof(b));
 }
 
 static void
 put_null(struct sink *k)
 {
-	put_bytes(k, "n", 1);
+	sink_add(k, "n", 1);
 }
 
 /* Eight bytes at a time, as every value of every row passes here: the word at
- * p, or what is left there with blanks behind it. */
+ * p, or what is left there, some of it twice, with blanks behind it. */
 static inline uint64_t
 word_at(const char *p, size_t left)
 {
 	uint64_t w = ONES * ' ';
+	uint32_t half[2] = { 0 };
 
-	if (left >= sizeof(w))
+	if (left >= sizeof(w)) {
 		memcpy(&w, p, sizeof(w));
-	else
-		for (size_t i = 0; i < left; i++)
-			((char *)&w)[i] = p[i];
+	} else if (left >= sizeof(*half)) {
+		memcpy(&half[0], p, sizeof(*half));
+		memcpy(&half[1], p + left - sizeof(*half), sizeof(*half));
+		w = (uint64_t)half[1] << 32 | half[0];
+	} else if (left > 0) {
+		half[0] = (unsigned char)p[0];
+		half[0] |= (uint32_t)(unsigned char)p[left / 2] << 8;
+		half[0] |= (uint32_t)(unsigned char)p[left - 1] << 16;
+		w = (w & ~(uint64_t)0xffffff) | half[0];
+	}
 	return w;
 }
 
@@ -132,7 +91,7 @@ put_mended(struct sink *k, const char *p, size_t n)
 
 	text_add_utf8(&mended, p, n);
 	put_tagged(k, 's', mended.len);
-	put_bytes(k, text_str(&mended), mended.len);
+	sink_add(k, text_str(&mended), mended.len);
 	text_release(&mended);
 }
 
@@ -144,7 +103,7 @@ put_text(struct sink *k, const char *p, size_t n)
 		return;
 	}
 	put_tagged(k, 's', n);
-	put_bytes(k, p, n);
+	sink_add(k, p, n);
 }
 
 static void
@@ -164,24 +123,42 @@ key_values(const struct image *im)
 static inline void
 put_piece(struct sink *k, const struct form *f, struct form_piece p)
 {
-	put_bytes(k, form_bytes(f, p), p.len);
+	sink_add(k, form_bytes(f, p), p.len);
+}
+
+/* A column's name and its text in one piece; the rare ones one by one. */
+static inline void
+put_column(struct sink *k, const struct form *f, size_t i,
+    const struct value *v)
+{
+	struct form_piece field = f->field[i];
+	uint64_t len = htobe64(v->len);
+	unsigned char *to;
+
+	if (v->p == NULL || !is_ascii(v->p, v->len) ||
+	    (to = sink_room(k, field.len + v->len + FIELD_HEAD)) == NULL) {
+		put_piece(k, f, field);
+		if (v->p != NULL)
+			put_text(k, v->p, v->len);
+		else
+			put_null(k);
+		return;
+	}
+	sink_copy(to, form_bytes(f, field), field.len);
+	to += field.len;
+	*to++ = 's';
+	memcpy(to, &len, sizeof(len));
+	sink_copy(to + sizeof(len), v->p, v->len);
+	k->n += field.len + v->len + FIELD_HEAD;
 }
 
 static void
 put_columns(struct sink *k, const struct form *f, const struct value *v,
     const bool *only)
 {
-	for (size_t i = 0; i < f->ncols; i++) {
-		size_t at = f->order[i];
-
-		if (only != NULL && !only[at])
-			continue;
-		put_piece(k, f, f->field[at]);
-		if (v[at].p != NULL)
-			put_text(k, v[at].p, v[at].len);
-		else
-			put_null(k);
-	}
+	for (size_t i = 0; i < f->ncols; i++)
+		if (only == NULL || only[f->order[i]])
+			put_column(k, f, f->order[i], &v[f->order[i]]);
 }
 
 static void
@@ -250,7 +227,7 @@ hash_row(const struct image *im, struct form *f, const json_t *filled,
 		put_part(&k, f, im->before, f->ncols, NULL);
 		put_part(&k, f, im->after, f->ncols, NULL);
 	}
-	drain(&k);
+	sink_drain(&k);
 	digest_end(d, out);
 }
 
@@ -371,7 +348,7 @@ image_hash_json(const json_t *row, struct digest *d,
 	    put_member(&k, row, "before", e) == -1 ||
 	    put_member(&k, row, "after", e) == -1)
 		return -1;
-	drain(&k);
+	sink_drain(&k);
 	digest_end(d, out);
 	return 0;
 }
@@ -379,7 +356,7 @@ image_hash_json(const json_t *row, struct digest *d,
 static inline void
 put_word(struct sink *k, const char *s)
 {
-	put_bytes(k, s, strlen(s));
+	sink_add(k, s, strlen(s));
 }
 
 /* Has a high bit where a byte of w is 0 (and perhaps above it). */
@@ -404,44 +381,54 @@ is_plain(const char *p, size_t n)
 	return (bad & HIGHS) == 0;
 }
 
-static void
-put_json(struct sink *k, const char *p, size_t n)
+/* ,"name":"value" in one piece, where that needs no escapes. */
+static inline void
+put_json(struct sink *k, const struct form *f, struct form_piece label,
+    const struct value *v)
 {
-	if (!is_plain(p, n)) {
-		drain(k);
-		text_add_json(k->t, p, n);
+	unsigned char *to;
+
+	if (v->p == NULL || !is_plain(v->p, v->len) ||
+	    (to = sink_room(k, label.len + v->len + 2)) == NULL) {
+		put_piece(k, f, label);
+		if (v->p == NULL) {
+			sink_add(k, "null", 4);
+			return;
+		}
+		sink_drain(k);
+		text_add_json(k->t, v->p, v->len);
 		return;
 	}
-	put_bytes(k, "\"", 1);
-	put_bytes(k, p, n);
-	put_bytes(k, "\"", 1);
+	sink_copy(to, form_bytes(f, label), label.len);
+	to += label.len;
+	*to++ = '"';
+	sink_copy(to, v->p, v->len);
+	to[v->len] = '"';
+	k->n += label.len + v->len + 2;
 }
 
 static void
-put_json_part(struct sink *k, const char *what, const struct form *f,
-    const struct value *v, const bool *only)
+put_json_part(struct sink *k, const struct form *f, const struct value *v,
+    const bool *only)
 {
 	bool first = true;
 
-	put_word(k, what);
 	if (v == NULL) {
 		put_word(k, "null");
 		return;
 	}
-	put_bytes(k, "{", 1);
+	sink_add(k, "{", 1);
 	for (size_t i = 0; i < f->ncols; i++) {
+		struct form_piece label = f->label[i];
+
 		if (only != NULL && !only[i])
 			continue;
-		if (!first)
-			put_bytes(k, ",", 1);
+		label.at += first; /* its comma */
+		label.len -= first;
 		first = false;
-		put_piece(k, f, f->label[i]);
-		if (v[i].p != NULL)
-			put_json(k, v[i].p, v[i].len);
-		else
-			put_bytes(k, "null", 4);
+		put_json(k, f, label, &v[i]);
 	}
-	put_bytes(k, "}", 1);
+	sink_add(k, "}", 1);
 }
 
 void
@@ -457,12 +444,14 @@ image_json(const struct image *im, struct form *f, struct text *out)
 	put_word(&k, image_op_name[im->op]);
 	put_word(&k, im->collateral ? "\",\"collateral\":true"
 				    : "\",\"collateral\":false");
-	put_json_part(&k, ",\"key\":", f, f->nkey != 0 ? key_values(im) : NULL,
-	    f->key);
-	put_json_part(&k, ",\"before\":", f, im->before, NULL);
-	put_json_part(&k, ",\"after\":", f, im->after, NULL);
-	put_bytes(&k, "}", 1);
-	drain(&k);
+	put_word(&k, ",\"key\":");
+	put_json_part(&k, f, f->nkey != 0 ? key_values(im) : NULL, f->key);
+	put_word(&k, ",\"before\":");
+	put_json_part(&k, f, im->before, NULL);
+	put_word(&k, ",\"after\":");
+	put_json_part(&k, f, im->after, NULL);
+	sink_add(&k, "}", 1);
+	sink_drain(&k);
 }
 
 bool

@@ -41,9 +41,14 @@ struct image {
 	const struct value *before;
 	const struct value *after;
 	struct rowid was, is;
+	uint64_t shape;       /* image_shape() of those with the same table,
+	                         names and key; 0: these must be compared */
 	const json_t *filled; /* what a replay leaves out, where it is known
 	                         before the row is stored, or NULL */
 };
+
+/* A number that no image has yet. */
+uint64_t image_shape(void);
 
 /* What is the same for all rows of a table is kept there from one call to the
  * next; any form does, a zeroed one too. */

@@ -26,6 +26,7 @@ struct rowfile {
 	size_t nindex, index_size;
 	struct store_count *counts;
 	size_t ncounts, last; /* the count used last, most often the next */
+	uint64_t last_shape;  /* of the image that it was of, or 0 */
 	struct same *sames;
 	size_t nsames, sames_size;
 	struct digest *d;
@@ -79,6 +80,7 @@ count_of(struct rowfile *f, const char *table)
 {
 	size_t i = f->last;
 
+	f->last_shape = 0;
 	if (i < f->ncounts && strcmp(f->counts[i].table, table) == 0)
 		return &f->counts[i];
 	for (i = 0; i < f->ncounts; i++)
@@ -95,11 +97,14 @@ count_of(struct rowfile *f, const char *table)
 }
 
 static void
-count_row(struct rowfile *f, const char *table, enum image_op op,
-    bool collateral)
+count_row(struct rowfile *f, const char *table, uint64_t shape,
+    enum image_op op, bool collateral)
 {
-	struct store_count *c = count_of(f, table);
+	struct store_count *c = shape != 0 && shape == f->last_shape
+	                            ? &f->counts[f->last]
+	                            : count_of(f, table);
 
+	f->last_shape = shape;
 	c->n[op]++;
 	c->collateral += collateral;
 }
@@ -196,7 +201,7 @@ rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
 	}
 	beside_add(&f->beside, im, f->rows, hash, &f->form, f->d, f->dirfd);
 	keep(f, before);
-	count_row(f, im->table, im->op, im->collateral);
+	count_row(f, im->table, im->shape, im->op, im->collateral);
 	return 0;
 }
 
@@ -266,7 +271,7 @@ rowfile_copy(struct rowfile *f, const struct rowline *l, struct err *e)
 	before = f->buf.len;
 	text_addn(&f->buf, l->line, l->len);
 	keep(f, before);
-	count_row(f, f->row.table, f->row.op, f->row.collateral);
+	count_row(f, f->row.table, 0, f->row.op, f->row.collateral);
 	return 0;
 }
 

@@ -83,21 +83,23 @@ take_sync(struct link *l, const struct batch_step *s)
 		s->told(s->arg, l->batch);
 }
 
-static size_t
-row_size(const PGresult *r)
+static bool
+row_fits(const PGresult *r, size_t max)
 {
 	size_t n = 0;
 
+	if (PQresultMemorySize(r) <= max)
+		return true; /* its values are a part of that */
 	for (int i = 0; i < PQnfields(r); i++)
 		n += (size_t)PQgetlength(r, 0, i);
-	return n;
+	return n <= max;
 }
 
 /* One row of a step that takes them one by one. */
 static bool
 take_row(struct link *l, const struct batch_step *s, PGresult *r)
 {
-	bool fits = row_size(r) <= l->row_bytes_max;
+	bool fits = row_fits(r, l->row_bytes_max);
 
 	if (fits)
 		s->row(s->arg, r);

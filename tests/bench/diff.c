@@ -2,8 +2,11 @@
 /*
  *	diff CONNINFO STATE_DIR DAEMON_PID ROUNDS [CASE ...]
  *
- * Prints "case rows raw_ms held_ms kB" a line, medians over the rounds; kB is
- * the most that airlockd's memory has been above what it was idle, so far.
+ * Prints "case rows raw_ms held_ms raw_cpu server_cpu airlockd_cpu kB" a line,
+ * medians over the rounds.  The three are processors' time in ms: of the server
+ * and the client of raw libpq together, of the server's processes for the held
+ * one, and of airlockd.  kB is the most that airlockd's memory has been above
+ * what it was idle, so far.
  */
 #include <err.h>
 #include <libpq-fe.h>
@@ -57,10 +60,48 @@ command(const char *sql)
 	PQclear(r);
 }
 
-/* Row by row, so that its memory is as flat as what it is compared with. */
+/* Of a process, ms; of one that is gone, 0. */
 static double
+cpu_of(const char *pid)
+{
+	unsigned long long ns = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/schedstat", pid);
+	f = fopen(path, "r");
+	if (f != NULL && fscanf(f, "%llu", &ns) != 1)
+		ns = 0;
+	if (f != NULL)
+		fclose(f);
+	return (double)ns / 1e6;
+}
+
+/* Of all server processes with a client: a session that is new counts from its
+ * start, and none ends while it is measured. */
+static double
+cpu_of_server(void)
+{
+	PGresult *r = PQexec(raw, "SELECT pid FROM pg_stat_activity "
+				  "WHERE backend_type = 'client backend'");
+	double ms = 0;
+
+	for (int i = 0; i < PQntuples(r); i++)
+		ms += cpu_of(PQgetvalue(r, i, 0));
+	PQclear(r);
+	return ms;
+}
+
+struct figures {
+	double ms, server, client; /* processors' time */
+};
+
+/* Row by row, so that its memory is as flat as what it is compared with. */
+static struct figures
 run_raw(const char *sql)
 {
+	struct figures f = { .server = -cpu_of_server(),
+		.client = -cpu_of("self") };
 	double from = now_us();
 	PGresult *r;
 
@@ -74,9 +115,11 @@ run_raw(const char *sql)
 			errx(1, "%s: %s", sql, PQerrorMessage(raw));
 		PQclear(r);
 	}
-	from = now_us() - from;
+	f.ms = (now_us() - from) / 1000;
+	f.client += cpu_of("self");
+	f.server += cpu_of_server();
 	command("ROLLBACK");
-	return from / 1000;
+	return f;
 }
 
 static long
@@ -96,14 +139,19 @@ memory(const char *pid, const char *what)
 	return kb;
 }
 
-static double
-run_held(const char *sql)
+static struct figures
+run_held(const char *sql, const char *pid)
 {
 	char *line = agent_line(agent, "db_execute", sql, NULL);
+	struct figures f = { .server = -cpu_of_server(),
+		.client = -cpu_of(pid) };
 	json_t *j, *id;
 	double us, end;
 
 	j = agent_call(agent, line, &us);
+	f.client += cpu_of(pid);
+	f.server += cpu_of_server();
+	f.ms = us / 1000;
 	id = json_object_get(j, "change_id");
 	if (!json_is_true(json_object_get(j, "complete")))
 		errx(1, "%s: the diff is not complete", sql);
@@ -112,7 +160,7 @@ run_held(const char *sql)
 	    json_pack("{s:O}", "change", id), &end));
 	json_decref(j);
 	free(line);
-	return us / 1000;
+	return f;
 }
 
 static int
@@ -123,23 +171,38 @@ by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+static double
+median(double *v, int n)
+{
+	qsort(v, (size_t)n, sizeof(*v), by_size);
+	return v[n / 2];
+}
+
 static void
 measure(size_t i, int rounds, const char *pid, long idle)
 {
-	double one[ROUNDS_MAX], two[ROUNDS_MAX];
+	enum { RAW, HELD, RAW_CPU, SERVER_CPU, AIRLOCKD_CPU, N };
+	double v[N][ROUNDS_MAX];
 
 	/* What the one has rolled back must not be in the other's way: twice
 	 * the pages, and an index of dead rows. */
 	for (int k = 0; k < rounds; k++) {
+		struct figures f;
+
 		command("VACUUM big, other, small, touch");
-		one[k] = run_raw(cases[i].raw);
+		f = run_raw(cases[i].raw);
+		v[RAW][k] = f.ms;
+		v[RAW_CPU][k] = f.server + f.client;
 		command("VACUUM big, other, small, touch");
-		two[k] = run_held(cases[i].held);
+		f = run_held(cases[i].held, pid);
+		v[HELD][k] = f.ms;
+		v[SERVER_CPU][k] = f.server;
+		v[AIRLOCKD_CPU][k] = f.client;
 	}
-	qsort(one, (size_t)rounds, sizeof(*one), by_size);
-	qsort(two, (size_t)rounds, sizeof(*two), by_size);
-	printf("%s %ld %.1f %.1f %ld\n", cases[i].name, cases[i].rows,
-	    one[rounds / 2], two[rounds / 2], memory(pid, "VmHWM:") - idle);
+	printf("%s %ld", cases[i].name, cases[i].rows);
+	for (int k = 0; k < N; k++)
+		printf(" %.1f", median(v[k], rounds));
+	printf(" %ld\n", memory(pid, "VmHWM:") - idle);
 	fflush(stdout);
 }
 

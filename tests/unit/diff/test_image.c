@@ -364,7 +364,106 @@ a_form_is_of_the_row_at_hand(void **state UNUSED)
 	assert_line(&im, LINE("u", "null", "{\"b\":\"1\"}"));
 	key = true;
 	assert_line(&im, LINE("u", "{\"b\":\"1\"}", "{\"b\":\"1\"}"));
+}
+
+/* Rows of two tables that say which shape they have, by turns. */
+static void
+a_shape_stands_for_table_names_and_key(void **state UNUSED)
+{
+	static const char *const a[] = { "a" }, *const b[] = { "b" };
+	static const bool yes = true, no = false;
+	struct image one = { .table = "t",
+		.op = IMAGE_INSERT,
+		.ncols = 1,
+		.names = a,
+		.key = &no,
+		.after = ann,
+		.shape = image_shape() };
+	struct image two = { .table = "u",
+		.op = IMAGE_INSERT,
+		.ncols = 1,
+		.names = b,
+		.key = &yes,
+		.after = ann,
+		.shape = image_shape() };
+	struct image none = two;
+
+	assert_int_not_equal(one.shape, 0);
+	assert_int_not_equal(one.shape, two.shape);
+	none.shape = 0;
+	for (int i = 0; i < 3; i++) {
+		assert_line(&one, LINE("t", "null", "{\"a\":\"1\"}"));
+		assert_line(&one, LINE("t", "null", "{\"a\":\"1\"}"));
+		assert_line(&none, LINE("u", "{\"b\":\"1\"}", "{\"b\":\"1\"}"));
+		assert_line(&one, LINE("t", "null", "{\"a\":\"1\"}"));
+		assert_line(&two, LINE("u", "{\"b\":\"1\"}", "{\"b\":\"1\"}"));
+	}
 #undef LINE
+}
+
+/* By words, by bytes, by memcpy, and past what is gathered at once. */
+static void
+texts_of_every_length_are_whole(void **state UNUSED)
+{
+	static char text[8500];
+	struct value v = { text, 0 };
+	const char *name = text + sizeof(text) - 1;
+	struct image im = { .table = "t",
+		.op = IMAGE_INSERT,
+		.ncols = 1,
+		.names = &name,
+		.after = &v };
+
+	for (size_t i = 0; i + 1 < sizeof(text); i++)
+		text[i] = (char)('a' + (i * 7 + i / 26) % 26);
+	for (; v.len < sizeof(text); v.len += v.len < 200 ? 1 : 13) {
+		struct text want = { 0 };
+
+		text_addf(&want,
+		    "{\"table\":\"t\",\"op\":\"insert\",\"collateral\":false,"
+		    "\"key\":null,\"before\":null,\"after\":{\"\":\"%.*s\"}}",
+		    (int)v.len, text);
+		assert_line(&im, text_str(&want));
+		assert_agrees(&im);
+		text_release(&want);
+	}
+}
+
+/* Wherever in a text it stands. */
+static void
+one_byte_to_escape_is_seen(void **state UNUSED)
+{
+	static const struct {
+		const char *byte, *shown;
+	} cases[] = { { "\"", "\\\"" }, { "\\", "\\\\" }, { "\n", "\\n" },
+		{ "\x01", "\\u0001" }, { "\xff", "\xef\xbf\xbd" } };
+	const char *name = "";
+	char text[32];
+	struct value v = { text, 0 };
+	struct image im = { .table = "t",
+		.op = IMAGE_INSERT,
+		.ncols = 1,
+		.names = &name,
+		.after = &v };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (v.len = 1; v.len < sizeof(text); v.len++)
+			for (size_t at = 0; at < v.len; at++) {
+				struct text want = { 0 };
+
+				memset(text, 'x', sizeof(text));
+				text[at] = cases[i].byte[0];
+				text_addf(&want,
+				    "{\"table\":\"t\",\"op\":\"insert\","
+				    "\"collateral\":false,\"key\":null,"
+				    "\"before\":null,\"after\":{\"\":\"%.*s%s"
+				    "%.*s\"}}",
+				    (int)at, text, cases[i].shown,
+				    (int)(v.len - at - 1), text + at + 1);
+				assert_line(&im, text_str(&want));
+				assert_agrees(&im);
+				text_release(&want);
+			}
 }
 
 static void
@@ -528,6 +627,9 @@ main(void)
 		cmocka_unit_test(other_shapes_are_refused),
 		cmocka_unit_test(a_table_without_columns_has_images),
 		cmocka_unit_test(a_form_is_of_the_row_at_hand),
+		cmocka_unit_test(a_shape_stands_for_table_names_and_key),
+		cmocka_unit_test(texts_of_every_length_are_whole),
+		cmocka_unit_test(one_byte_to_escape_is_seen),
 		cmocka_unit_test(unchanged_is_told_by_text),
 		cmocka_unit_test(rowids_are_read_strictly),
 		cmocka_unit_test(

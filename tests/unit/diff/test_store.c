@@ -227,6 +227,40 @@ counts_are_by_table(void **state)
 	store_close(s, true);
 }
 
+/* Each row says of which shape it is; what comes between has none. */
+static void
+counts_are_by_table_whatever_comes_between(void **state)
+{
+	static const struct value v[2] = { { "1", 1 }, { "a", 1 } };
+	struct store *s = opened(state, PLENTY);
+	const struct store_count *counts;
+	struct image im[2] = { { .table = "a.t" }, { .table = "b.t" } };
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < 2; i++) {
+		im[i].op = IMAGE_INSERT;
+		im[i].ncols = 2;
+		im[i].names = names;
+		im[i].key = key;
+		im[i].after = v;
+		im[i].shape = image_shape();
+	}
+	for (int k = 0; k < 3; k++) {
+		assert_int_equal(store_add(s, &im[0], &e), 0);
+		assert_int_equal(store_add(s, &im[0], &e), 0);
+		store_note_unchanged(s, &im[1]);
+		assert_int_equal(store_add(s, &im[0], &e), 0);
+		assert_int_equal(store_add(s, &im[1], &e), 0);
+	}
+	assert_int_equal(store_counts(s, &counts), 2);
+	assert_string_equal(counts[0].table, "a.t");
+	assert_int_equal(counts[0].n[IMAGE_INSERT], 9);
+	assert_int_equal(counts[1].n[IMAGE_INSERT], 3);
+	assert_int_equal(counts[1].unchanged, 3);
+	assert_seal_is_of_the_rows(s);
+	store_close(s, true);
+}
+
 static void
 files_are_private_and_go_away(void **state)
 {
@@ -906,6 +940,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		T(rows_come_back),
 		T(counts_are_by_table),
+		T(counts_are_by_table_whatever_comes_between),
 		T(files_are_private_and_go_away),
 		T(ids_are_checked),
 		T(an_id_is_used_once),
