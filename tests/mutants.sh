@@ -32,6 +32,8 @@ table() {
 	# counters: the images against what the server counted
 	counters|src/core/proof.c|s/agrees = leaf != NULL && memcmp\(.*$/agrees = leaf != NULL;/|oracle
 	unmentioned|src/core/proof.c|s/agrees = leaf != NULL && memcmp/agrees = leaf == NULL || !memcmp/|oracle
+	younger|src/pg/session.c|s/LEFT JOIN LATERAL (\(SELECT k.oid, k.relkind)/JOIN LATERAL \1/|oracle
+	strayed|src/core/proof.c|s/if \(strayed != NULL\)/if (false)/|e2e between
 	catalogs|src/core/proof.c|s/c->hidden_ddl = true;/;/|oracle
 	hidden-rows|src/core/sweep_pair.c|s/s->hidden \? !equal : !within/!within/|oracle
 	part|src/core/sweep.c|s/if \(store_forget\(s->run/if (false \&\& store_forget(s->run/|oracle

@@ -46,8 +46,7 @@ taken_back(void *arg, struct link *l UNUSED, struct batch *b)
 	}
 	r->executed = r->executed && !r->adding; /* no savepoint is left */
 	if (r->adding) { /* rolled-back rows stay counted */
-		counts_release(&r->change->counts);
-		r->change->counts = now;
+		counts_put_back(r->change, &now);
 		store_fold_abort(r->change->store);
 	}
 	forget_plan(r);

@@ -154,6 +154,47 @@ counts_shown_as(const struct count_row *row)
 	return row->root != NULL ? row->root : row->name;
 }
 
+static const struct count_row *
+find_strayed(const struct count_row *row, const struct counts *was)
+{
+	const struct count_row *old = counts_find(was, row->oid);
+
+	return old != NULL && !row->catalog &&
+	               (row->kind == 'r' || row->kind == 'm') &&
+	               strcmp(counts_shown_as(old), counts_shown_as(row)) != 0
+	           ? old
+	           : NULL;
+}
+
+const struct count_row *
+counts_strayed(const struct counts *now, const struct counts *was)
+{
+	const struct count_row *old = NULL;
+
+	for (size_t i = 0; i < now->n && old == NULL; i++)
+		old = find_strayed(&now->v[i], was);
+	return old;
+}
+
+void
+counts_put_back(struct change *c, struct counts *now)
+{
+	for (size_t i = 0; i < now->n; i++) {
+		struct count_row *row = &now->v[i];
+		const struct count_row *old = find_strayed(row, &c->counts);
+
+		if (old == NULL)
+			continue;
+		free(row->name);
+		free(row->root);
+		row->name = mem_strdup(old->name);
+		row->root = old->root != NULL ? mem_strdup(old->root) : NULL;
+	}
+	counts_release(&c->counts);
+	c->counts = *now;
+	memset(now, 0, sizeof(*now));
+}
+
 /* --- for people --- */
 
 static bool

@@ -97,9 +97,7 @@ undone(void *arg, struct link *l, struct batch *b)
 		    NULL);
 	} else {
 		/* Rolled-back rows stay counted: they are the new base. */
-		counts_release(&c->counts);
-		c->counts = r->counts;
-		memset(&r->counts, 0, sizeof(r->counts));
+		counts_put_back(c, &r->counts);
 		change_hold(c);
 	}
 	run_answer(r);

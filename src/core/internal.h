@@ -237,6 +237,13 @@ size_t counts_ask(struct batch *b, const struct change *c);
 int counts_read(const struct batch *b, size_t i, struct counts *out,
     struct err *e) MUST_CHECK;
 bool counts_equal(const struct counts *a, const struct counts *b);
+/* The base of what comes, once a statement is undone: takes now.  What has been
+ * shown under one name stays under it. */
+void counts_put_back(struct change *c, struct counts *now);
+/* A table of the change that is shown under another name by now: it, its schema
+ * or its partitioned table was renamed, or it has left that one.  Or NULL. */
+const struct count_row *counts_strayed(const struct counts *now,
+    const struct counts *was);
 /* The row of this oid, or NULL. */
 const struct count_row *counts_find(const struct counts *c, uint32_t oid);
 /* The table that it is shown as: a partition as its topmost one. */

@@ -147,6 +147,15 @@ spoil_for_good(struct change_table *t, const char *why)
 	t->why = why;
 }
 
+/* A partition that no statement has met before may have been attached since its
+ * table was counted. */
+static void
+size_anew(struct change_table *t)
+{
+	t->asked = t->sized = false;
+	t->rows_before = -1;
+}
+
 static void
 prove_table(struct run *r, const struct count_row *row)
 {
@@ -159,6 +168,9 @@ prove_table(struct run *r, const struct count_row *row)
 	if (!moved && leaf == NULL && !row->exclusive)
 		return;
 	t = table_for(r, row);
+	if (row->root != NULL &&
+	    counts_find(&r->change->counts, row->oid) == NULL)
+		size_anew(t);
 	for (int i = 0; i < IMAGE_NOPS; i++)
 		t->counted[i] += delta[i];
 	agrees = leaf != NULL && memcmp(leaf->n, delta, sizeof(delta)) == 0;
@@ -318,8 +330,17 @@ enum run_next
 run_prove(struct run *r)
 {
 	struct change *c = r->change;
+	const struct count_row *strayed =
+	    counts_strayed(&r->counts, &c->counts);
 	struct err e = ERR_INIT;
 
+	if (strayed != NULL)
+		return run_refuse(r, REASON_DEFINITION_CHANGED,
+		    "%.128s, which the change has written, goes by another "
+		    "name by now or is a partition of another table: the "
+		    "change is held as it was, and takes nothing more that "
+		    "concerns it; withdraw it and begin anew",
+		    counts_shown_as(strayed));
 	if (r->adding && store_fold_end(c->store, &e) == -1)
 		return e.code == ERR_LIMIT
 		           ? run_too_large(r, e.text)

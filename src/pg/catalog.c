@@ -19,6 +19,9 @@
 	"pg_catalog.md5(pg_catalog.concat_ws('|', c.oid, c.xmin::pg_catalog.text," \
 	" pg_catalog.row_security_active(c.oid)," \
 	" pg_catalog.has_table_privilege(c.oid, 'SELECT')," \
+	" CASE WHEN c.relispartition THEN (SELECT r.identity FROM" \
+	"  pg_catalog.pg_identify_object('1259'," \
+	"   pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid, '0') AS r) END," \
 	" (SELECT pg_catalog.string_agg(a.attnum::pg_catalog.text || ':' ||" \
 	"   a.xmin::pg_catalog.text, ',' ORDER BY a.attnum)" \
 	"  FROM pg_catalog.pg_attribute a" \

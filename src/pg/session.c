@@ -62,7 +62,10 @@ static const char open_sql[] =
     "  WHERE s.name !~ '^pg_temp_'::pg_catalog.text), '') || 'pg_temp'";
 
 /* pg_locks is the witness for tables, the counters for the catalogs: catalog
- * code lets its locks go early. */
+ * code lets its locks go early.  The transaction's snapshot shows the catalogs
+ * as they were when it began; what somebody else has made, named or attached
+ * since is written all the same, so that names and partitions are asked of
+ * functions, which see them as they are. */
 static const char counts_sql[] =
     "WITH l AS ("
     "  SELECT l.relation AS oid,"
@@ -81,30 +84,35 @@ static const char counts_sql[] =
     "  WHERE pg_catalog.pg_stat_get_xact_tuples_inserted(u.oid)"
     "   + pg_catalog.pg_stat_get_xact_tuples_updated(u.oid)"
     "   + pg_catalog.pg_stat_get_xact_tuples_deleted(u.oid) > 0) "
-    "SELECT c.oid, pg_catalog.quote_ident(n.nspname) || '.' ||"
-    "  pg_catalog.quote_ident(c.relname), c.relkind, c.relpersistence,"
-    " x.modes, pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid),"
-    " pg_catalog.pg_stat_get_xact_tuples_updated(c.oid),"
-    " pg_catalog.pg_stat_get_xact_tuples_deleted(c.oid), x.catalog,"
-    " CASE WHEN c.relispartition THEN"
-    "  (SELECT pg_catalog.quote_ident(rn.nspname) || '.' ||"
-    "    pg_catalog.quote_ident(rc.relname)"
-    "   FROM pg_catalog.pg_class rc"
-    "   JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace"
-    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid) END,"
-    " c.relhastriggers, c.relhastriggers AND EXISTS"
+    "SELECT x.oid, i.identity, i.kind, i.persistence, x.modes,"
+    " pg_catalog.pg_stat_get_xact_tuples_inserted(x.oid),"
+    " pg_catalog.pg_stat_get_xact_tuples_updated(x.oid),"
+    " pg_catalog.pg_stat_get_xact_tuples_deleted(x.oid), x.catalog,"
+    " CASE WHEN p.root <> x.oid THEN (SELECT r.identity FROM"
+    "  pg_catalog.pg_identify_object('1259', p.root, '0') AS r) END,"
+    " i.triggers, i.triggers AND (i.unseen OR EXISTS"
     "  (SELECT FROM pg_catalog.pg_trigger g"
-    "   WHERE g.tgrelid = c.oid AND g.tgdeferrable) "
+    "   WHERE g.tgrelid = x.oid AND g.tgdeferrable)) "
     "FROM (SELECT l.oid, l.modes, false AS catalog FROM l"
     "  WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.oid = l.oid)"
     "  UNION ALL SELECT s.oid, '', true FROM s) x "
     /* by index, one by one: a table's price is not the number of tables */
-    "CROSS JOIN LATERAL (SELECT k.oid, k.relname, k.relnamespace, k.relkind,"
-    "  k.relpersistence, k.relispartition, k.relhastriggers"
-    "  FROM pg_catalog.pg_class k"
-    "  WHERE k.oid = x.oid OFFSET 0) c "
-    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE c.relkind IN ('r', 'p', 't', 'm', 'v', 'f', 'S') "
+    "LEFT JOIN LATERAL (SELECT k.oid, k.relkind, k.relpersistence,"
+    "  k.relhastriggers FROM pg_catalog.pg_class k"
+    "  WHERE k.oid = x.oid OFFSET 0) c ON true "
+    "CROSS JOIN LATERAL (SELECT o.identity, COALESCE("
+    "   c.relkind::pg_catalog.text, CASE o.type WHEN 'table' THEN 'r'"
+    "    WHEN 'sequence' THEN 'S' WHEN 'foreign table' THEN 'f'"
+    "    WHEN 'materialized view' THEN 'm' ELSE 'v' END) AS kind,"
+    "   COALESCE(c.relpersistence, 'p') AS persistence,"
+    "   COALESCE(c.relhastriggers, true) AS triggers,"
+    "   c.oid IS NULL AS unseen"
+    "  FROM pg_catalog.pg_identify_object('1259', COALESCE(c.oid, x.oid),"
+    "   '0') AS o WHERE o.identity IS NOT NULL AND CASE WHEN c.oid IS NULL"
+    "   THEN o.type <> 'index'"
+    "   ELSE c.relkind IN ('r', 'p', 't', 'm', 'v', 'f', 'S') END) i "
+    "CROSS JOIN LATERAL (SELECT"
+    "  pg_catalog.pg_partition_root(x.oid)::pg_catalog.oid AS root) p "
     "ORDER BY 2";
 
 static const char facts_sql[] =

@@ -76,6 +76,18 @@ export const named = {
 		rollback: false,
 		steps: ['INSERT INTO app.t VALUES (1, 9, \'x\') ON CONFLICT DO NOTHING', { other: 'DELETE FROM app.t WHERE id = 4' }, 'UPDATE app.kid SET c = \'k\' WHERE id = 1'],
 	},
+	'a trigger writes a table that somebody else has made meanwhile': {
+		setup: T + KID + trigger('AFTER UPDATE', 'RETURN NULL;', { each: 'STATEMENT' }), rollback: false,
+		steps: ['UPDATE app.kid SET c = \'k\' WHERE id = 1', { other: `CREATE TABLE app.late (n int); GRANT ALL ON app.late TO app;
+			CREATE OR REPLACE FUNCTION app.f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.late VALUES (1); RETURN NULL; END $$` }, 'UPDATE app.t SET a = 0 WHERE id = 1'],
+		shows: [['app.kid', 'update', 1], ['app.t', 'update', 1], ['app.late', 'insert', 1]],
+	},
+	'a partition that somebody else has attached meanwhile': {
+		setup: `CREATE SCHEMA app; CREATE TABLE app.p (id int PRIMARY KEY, b text) PARTITION BY RANGE (id); CREATE TABLE app.p1 PARTITION OF app.p FOR VALUES FROM (0) TO (10);
+			CREATE TABLE app.q (id int PRIMARY KEY, b text); INSERT INTO app.p VALUES (1, 'x'), (2, 'x'); INSERT INTO app.q VALUES (11, 'x'), (12, 'x');`, rollback: false,
+		steps: ['UPDATE app.p SET b = \'y\' WHERE id = 1', { other: 'ALTER TABLE app.p ATTACH PARTITION app.q FOR VALUES FROM (10) TO (20)' }, 'UPDATE app.p SET b = \'z\' WHERE id > 1'],
+		shows: [['app.p', 'update', 4]],
+	},
 	'rows without a key that somebody else has deleted meanwhile': {
 		setup: `CREATE SCHEMA app; CREATE TABLE app.t (id int, b text); INSERT INTO app.t VALUES (1, 'x'), (1, 'x'), (2, 'y'); ${trigger('AFTER INSERT', 'UPDATE app.t SET b = b || \'!\' WHERE id = 2; RETURN NULL;', { each: 'STATEMENT' })}`,
 		rollback: false,
