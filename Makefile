@@ -174,10 +174,12 @@ check-oracle: $(PROGRAMS) $(HELPERS) ## the diff against what tables really hold
 
 SIEGE_VARIANTS ?= 5000
 READS          ?= 2000
-siege: $(PROGRAMS) $(HELPERS) ## variants of the red cases, and reads beside psql's
+CHAOS_ROUNDS   ?= 200
+siege: $(PROGRAMS) $(HELPERS) ## variants of the red cases, reads beside psql's, kills
 	@BUILD=$(BUILD) SIEGE_VARIANTS=$(SIEGE_VARIANTS) READS=$(READS) \
-	    sh tests/stage.sh node tests/e2e/run.mjs \
-	    tests/e2e/siege.test.mjs tests/e2e/reads.test.mjs
+	    CHAOS_ROUNDS=$(CHAOS_ROUNDS) sh tests/stage.sh node tests/e2e/run.mjs \
+	    tests/e2e/siege.test.mjs tests/e2e/reads.test.mjs \
+	    tests/e2e/chaos.test.mjs
 
 check-mutants: ## builds without one of the checks must fail the tests; slow
 	@sh tests/deps.sh build test

@@ -41,6 +41,9 @@ table() {
 	# the transaction
 	snapshot|src/core/execute.c|s/BEGIN ISOLATION LEVEL REPEATABLE READ/BEGIN ISOLATION LEVEL READ COMMITTED/|oracle
 	deferred|src/core/examine.c|s/"SET CONSTRAINTS ALL IMMEDIATE"/"SET CONSTRAINTS ALL DEFERRED"/|oracle
+	# how a change in doubt has ended
+	doubt-yes|src/core/decide.c|s/bool yes = strcmp\(status, "committed"\) == 0;/bool yes = true;/|e2e recover
+	doubt-no|src/core/decide.c|s/bool yes = strcmp\(status, "committed"\) == 0;/bool yes = false;/|e2e recover
 	# what rows come to
 	net|src/diff/net.c|s/if \(!is_of\(n, i, hash\)\)/if (true)/|oracle
 	flags|src/diff/net.c|s/if \(!any && !flags_differ\(n\)\)/if (!any)/|oracle
