@@ -35,7 +35,11 @@ table() {
 	younger|src/pg/session.c|s/LEFT JOIN LATERAL (\(SELECT k.oid, k.relkind)/JOIN LATERAL \1/|oracle
 	strayed|src/core/proof.c|s/if \(strayed != NULL\)/if (false)/|e2e between
 	catalogs|src/core/proof.c|s/c->hidden_ddl = true;/;/|oracle
-	hidden-rows|src/core/sweep_pair.c|s/s->hidden \? !equal : !within/!within/|oracle
+	hidden-rows|src/core/sweep_pair.c|s/s->doubt != NULL \? !equal : !within/!within/|oracle
+	narrowed|src/core/sweep_narrow.c|s/\(w->nnew - w->seen != .*\) \{/(false \&\& w) {/;s/w->nold - strtoull\(.*\|\|/false ||/;s/w->nnew < sweep_most_new\(s\)\)/false)/;s/!w->many && w->nold < .*\)$/false)/|e2e visible
+	narrowed-many|src/core/sweep_narrow.c|s/s->doubt = doubt;/s->doubt = NULL;/|e2e visible
+	map-own|src/core/sweep_visible.c|s/ AND d.deptype = 'e'//;s/ AND l.lanname = 'c'//;s/  AND p.probin IN .*\)"/"/;s/  AND p.prosrc = '.*' AND/ AND/|e2e visible
+	map-pages|src/core/sweep_visible.c|s/(n.page\)) \+ 1 AS past/\1 AS past/|e2e visible
 	part|src/core/sweep.c|s/if \(store_forget\(s->run/if (false \&\& store_forget(s->run/|oracle
 	stale|src/core/proof.c|s/if \(!c->tables\[i\].exact &&/if (false \&\&/|oracle
 	# the transaction
@@ -102,7 +106,8 @@ done
 
 if [ $# -eq 0 ]; then
 	for hunter in oracle 'unit sql/test_rewrite' \
-	    'unit sql/test_parse' 'e2e wrap' 'e2e multixact'; do
+	    'unit sql/test_parse' 'e2e wrap' 'e2e multixact' \
+	    'e2e visible'; do
 		rc=0
 		noticed "$hunter" || rc=$?
 		if [ $rc -ne 1 ]; then

@@ -55,7 +55,8 @@ sweep_leaf_done(struct sweep *s)
 	memset(&s->followed, 0, sizeof(s->followed));
 	free(s->heirs);
 	s->heirs = NULL;
-	s->lazy = false;
+	s->lazy = s->mapped = false;
+	s->doubt = NULL;
 	s->nheirs = s->heirs_size = s->heirs_met = 0;
 	free(s->names);
 	free(s->key);
@@ -305,6 +306,8 @@ sweep_leaf_whole(struct sweep *s)
 	if (put_off(s)) {
 		sweep_leaf_done(s);
 		sweep_next_leaf(s);
+	} else if (sweep_visible(s)) {
+		return;
 	} else if (s->size > s->run->gate->o->limits.sweep_limit) {
 		sweep_give_up(s, "it is larger than sweep_limit");
 	} else if (sweep_open_spools(s)) {
@@ -342,7 +345,9 @@ checked(struct sweep *s, struct batch *b)
 	span = batch_cell(b, 0, 0, 3);
 	sweep_set_span(s,
 	    span != NULL ? strtoull(span, NULL, 10) + SPAN_ROOM : SPAN_ANY);
-	s->hidden = rls[0] == 't' || s->leaf->row_security;
+	s->doubt = rls[0] == 't' || s->leaf->row_security
+	               ? "row security hides rows of it"
+	               : NULL;
 	prepare_leaf(s);
 	if (sweep_open_spools(s) && (apart || !sweep_narrow(s)))
 		sweep_leaf_whole(s);

@@ -48,7 +48,9 @@ struct places {
  * For each leaf of each table that is not proved, in turn:
  *   look up   its columns and key, what either login may see, its size
  *   narrow    a large one (core/sweep_narrow.c): what keys, indexes and the
- *             last blocks lead to, if that is all; else all of it is read,
+ *             last blocks lead to, if that is all; else what is in the pages
+ *             that the visibility map does not call all-visible
+ *             (core/sweep_visible.c), if that is all; else all of it is read,
  *             unless it is larger than sweep_limit
  *   after     rows whose xmin is ours, from the writer
  *   before    rows whose xmax is ours or a multixact newer than we, from the
@@ -75,8 +77,14 @@ struct sweep {
 	char span_text[24];
 	struct narrow *narrow;
 	const char **names;
-	uint64_t shape;    /* of its images */
-	bool *key, hidden; /* hidden: a login does not see every row */
+	uint64_t shape; /* of its images */
+	bool *key;
+	/* Why nothing but equality proves the leaf whole, NULL where what can
+	 * be read of it is all: from the beginning, a login that does not see
+	 * every row. */
+	const char *doubt;
+	bool mapped; /* the leaf's visibility map has been asked for */
+	bool no_map; /* the database has nothing to read one with */
 	struct side after, before;
 	uint64_t *heirs; /* places of new rows that took an old one's */
 	size_t nheirs, heirs_size, heirs_met;
@@ -120,6 +128,8 @@ void sweep_take_rows(struct sweep *s, bool writer, struct batch *b);
 bool sweep_narrow(struct sweep *s);
 void sweep_narrow_free(struct sweep *s);
 void sweep_leaf_whole(struct sweep *s);
+/* core/sweep_visible.c: the same, once for each leaf. */
+bool sweep_visible(struct sweep *s);
 /* core/sweep_pair.c: both spools are full and rewound. */
 void sweep_pair(struct sweep *s);
 /* New rows, which are read last where they were not read first. */

@@ -6,19 +6,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/sweep.h"
-#include "core/sweep_probe.h"
+#include "core/sweep_narrow.h"
 
-#define ROWS_MAX 20000
 #define TAIL_BLOCKS 64 /* and one for each eight rows */
-
-struct narrow {
-	struct probes *probes;
-	char *key, *type, *top; /* the key's one column, its largest value */
-	uint64_t blocks;
-	struct text old, new; /* places, array literals */
-	uint64_t nold, nnew, seen;
-};
 
 static sweep_answer asked, old_read, new_read, new_seen;
 
@@ -35,31 +25,32 @@ sweep_narrow_free(struct sweep *s)
 	free(w->key);
 	free(w->type);
 	free(w->top);
+	free(w->first);
+	free(w->past);
 	text_release(&w->old);
 	text_release(&w->new);
 	free(w);
 	s->narrow = NULL;
 }
 
-static uint64_t
-most_new(const struct sweep *s)
+uint64_t
+sweep_most_new(const struct sweep *s)
 {
 	const uint64_t *n = sweep_row(s)->n;
 
 	return n[IMAGE_INSERT] + n[IMAGE_UPDATE];
 }
 
-static uint64_t
-most_old(const struct sweep *s)
+uint64_t
+sweep_most_old(const struct sweep *s)
 {
 	const uint64_t *n = sweep_row(s)->n;
 
 	return n[IMAGE_UPDATE] + n[IMAGE_DELETE];
 }
 
-/* Rows of other tables of the change that are found later may lead here. */
-static void
-no_way(struct sweep *s)
+void
+sweep_no_way(struct sweep *s)
 {
 	sweep_narrow_free(s);
 	sweep_leaf_whole(s);
@@ -87,16 +78,58 @@ read_places(struct sweep *s, struct side *d, struct text *out, uint64_t *n,
 	return rc;
 }
 
-static struct batch *
-begin(void)
+struct batch *
+sweep_narrow_batch(void)
 {
 	struct batch *b = sweep_guarded_batch();
 
-	batch_add(b, "SET LOCAL enable_seqscan = off", 0, NULL);
+	batch_add(b,
+	    "SELECT pg_catalog.set_config('enable_seqscan', 'off', true), "
+	    "pg_catalog.set_config('enable_tidscan', 'on', true)",
+	    0, NULL);
 	return b;
 }
 
+bool
+sweep_is_back(const struct batch *b, size_t step)
+{
+	return batch_state(b, step) == BATCH_OK &&
+	       batch_state(b, step + 1) == BATCH_OK;
+}
+
 /* --- questions --- */
+
+void
+sweep_add_count(const struct sweep *s, const struct text *places,
+    struct batch *b)
+{
+	const char *values[] = { text_str(places) };
+	char *sql = mem_printf("SELECT pg_catalog.count(*) FROM ONLY %s AS "
+			       "airlock_s WHERE airlock_s.ctid = ANY "
+			       "($1::pg_catalog.tid[])",
+	    s->leaf->name);
+
+	batch_add(b, sql, 1, values);
+	free(sql);
+}
+
+void
+sweep_ask_old(struct sweep *s, struct batch *b)
+{
+	sweep_take_rows(s, false, b);
+	sweep_add_span(s, b);
+	sweep_add_back(b);
+	sweep_ask(s, false, b, old_read);
+}
+
+void
+sweep_ask_new(struct sweep *s, struct batch *b)
+{
+	sweep_take_rows(s, true, b);
+	sweep_add_count(s, &s->narrow->old, b);
+	sweep_add_back(b);
+	sweep_ask(s, true, b, new_read);
+}
 
 static void
 ask_old(struct sweep *s)
@@ -104,7 +137,7 @@ ask_old(struct sweep *s)
 	const struct change *c = s->run->change;
 	const char **values =
 	    mem_array(probes_nvalues(s->narrow->probes) + 3, sizeof(*values));
-	struct batch *b = begin();
+	struct batch *b = sweep_narrow_batch();
 	struct text sql = { 0 };
 	int n = 3;
 
@@ -121,10 +154,7 @@ ask_old(struct sweep *s)
 	    values, n);
 	text_add(&sql, ")) AND " SWEEP_OLD);
 	batch_add(b, text_str(&sql), n, values);
-	sweep_take_rows(s, false, b);
-	sweep_add_span(s, b);
-	sweep_add_back(b);
-	sweep_ask(s, false, b, old_read);
+	sweep_ask_old(s, b);
 	text_release(&sql);
 	free(values);
 }
@@ -137,9 +167,9 @@ ask_new(struct sweep *s)
 	struct narrow *w = s->narrow;
 	const char **values =
 	    mem_array(probes_nvalues(w->probes) + 4, sizeof(*values));
-	uint64_t tail = TAIL_BLOCKS + most_new(s) / 8;
-	struct batch *b = begin();
-	char block[40], *seen;
+	uint64_t tail = TAIL_BLOCKS + sweep_most_new(s) / 8;
+	struct batch *b = sweep_narrow_batch();
+	char block[40];
 	struct text sql = { 0 };
 	int n = 3;
 
@@ -167,56 +197,43 @@ ask_new(struct sweep *s)
 	n = probes_add(w->probes, s->leaf->name, SWEEP_NEW, &sql, values, n);
 	text_add(&sql, ")) AND " SWEEP_NEW);
 	batch_add(b, text_str(&sql), n, values);
-	sweep_take_rows(s, true, b);
-	seen =
-	    mem_printf("SELECT pg_catalog.count(*) FROM ONLY %s AS airlock_s "
-		       "WHERE airlock_s.ctid = ANY ($1::pg_catalog.tid[])",
-		s->leaf->name);
-	batch_add(b, seen, 1, values);
-	sweep_add_back(b);
-	sweep_ask(s, true, b, new_read);
+	sweep_ask_new(s, b);
 	text_release(&sql);
-	free(seen);
 	free(values);
 }
 
 /* --- answers --- */
-
-static bool
-is_back(const struct batch *b, size_t step)
-{
-	return batch_state(b, step) == BATCH_OK &&
-	       batch_state(b, step + 1) == BATCH_OK;
-}
 
 static void
 asked(struct sweep *s, struct batch *b)
 {
 	struct narrow *w = s->narrow;
 	size_t step = w->key != NULL ? 4 : 3;
-	const char *blocks = batch_cell(b, 2, 0, 0);
+	const char *blocks = batch_cell(b, 2, 0, 0), *there;
 
-	if (!is_back(b, step + 2)) {
+	if (!sweep_is_back(b, step + 2)) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
 		    "the observer could not be asked about a table");
 		return;
 	}
 	if (batch_state(b, step) == BATCH_OK)
 		w->probes = probes_read(b, step, s->run->change->store);
+	there = batch_cell(b, 2, 0, 1);
+	s->no_map = s->no_map || there == NULL || there[0] != 't';
 	if (blocks == NULL || w->probes == NULL) {
-		no_way(s);
+		sweep_no_way(s);
 		return;
 	}
 	w->blocks = strtoull(blocks, NULL, 10);
 	if (w->key != NULL && batch_cell(b, 3, 0, 0) != NULL)
 		w->top = mem_strdup(batch_cell(b, 3, 0, 0));
-	if (most_old(s) == 0) {
+	if (sweep_most_old(s) == 0) {
 		text_add(&w->old, "{}");
 		ask_new(s);
 	} else if (probes_any(w->probes)) {
 		ask_old(s);
 	} else {
-		no_way(s);
+		sweep_no_way(s);
 	}
 }
 
@@ -228,21 +245,45 @@ old_read(struct sweep *s, struct batch *b)
 
 	if (sweep_row_failed(s))
 		return;
-	if (!is_back(b, 5)) {
+	if (!sweep_is_back(b, 5)) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
 		    "the observer could not search a table");
 		return;
 	}
 	if (batch_state(b, 2) != BATCH_OK || !sweep_span_holds(s, b, 3)) {
-		no_way(s);
+		sweep_no_way(s);
 		return;
 	}
-	if (read_places(s, &s->before, &w->old, &w->nold, &e) == -1)
+	if (!w->many && read_places(s, &s->before, &w->old, &w->nold, &e) == -1)
 		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
-	else if (w->nold < most_old(s))
-		no_way(s);
+	else if (!w->many && w->nold < sweep_most_old(s))
+		sweep_no_way(s);
+	else if (w->first != NULL)
+		sweep_visible_new(s);
 	else
 		ask_new(s);
+}
+
+static void
+pair(struct sweep *s, const char *doubt)
+{
+	log_debug("%s: %s was not scanned", s->run->change->id,
+	    sweep_row(s)->name);
+	sweep_narrow_free(s);
+	s->doubt = doubt;
+	sweep_pair(s);
+}
+
+static void
+pair_many(struct sweep *s)
+{
+	struct err e = ERR_INIT;
+
+	if (spool_rewind(s->after.spool, &e) == -1 ||
+	    spool_rewind(s->before.spool, &e) == -1)
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	else
+		pair(s, "it is larger than sweep_limit");
 }
 
 static void
@@ -250,15 +291,11 @@ settle(struct sweep *s)
 {
 	struct narrow *w = s->narrow;
 
-	if (w->nnew - w->seen != most_new(s)) {
-		no_way(s);
+	if (w->nnew - w->seen != sweep_most_new(s)) {
+		sweep_no_way(s);
 		return;
 	}
-	log_debug("%s: %s was not scanned", s->run->change->id,
-	    sweep_row(s)->name);
-	sweep_narrow_free(s);
-	s->hidden = true; /* nothing but equality proves it */
-	sweep_pair(s);
+	pair(s, "its old rows and new ones do not fit together");
 }
 
 static void
@@ -266,19 +303,21 @@ new_read(struct sweep *s, struct batch *b)
 {
 	struct narrow *w = s->narrow;
 	const char *seen = batch_cell(b, 3, 0, 0);
-	const char *values[1];
 	struct err e = ERR_INIT;
-	char *sql;
 
 	if (sweep_row_failed(s))
 		return;
-	if (!is_back(b, 5)) {
+	if (!sweep_is_back(b, 5)) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
 		    "the transaction could not be put back after a search");
 		return;
 	}
 	if (batch_state(b, 2) != BATCH_OK || seen == NULL) {
-		no_way(s);
+		sweep_no_way(s);
+		return;
+	}
+	if (w->many) {
+		pair_many(s);
 		return;
 	}
 	if (read_places(s, &s->after, &w->new, &w->nnew, &e) == -1) {
@@ -286,24 +325,19 @@ new_read(struct sweep *s, struct batch *b)
 		return;
 	}
 	/* Old rows that the writer still sees were only locked. */
-	if (w->nold - strtoull(seen, NULL, 10) != most_old(s) ||
-	    w->nnew < most_new(s)) {
-		no_way(s);
+	if (w->nold - strtoull(seen, NULL, 10) != sweep_most_old(s) ||
+	    w->nnew < sweep_most_new(s)) {
+		sweep_no_way(s);
 		return;
 	}
 	if (w->nnew == 0) {
 		settle(s);
 		return;
 	}
-	b = begin();
-	values[0] = text_str(&w->new);
-	sql = mem_printf("SELECT pg_catalog.count(*) FROM ONLY %s AS airlock_s "
-			 "WHERE airlock_s.ctid = ANY ($1::pg_catalog.tid[])",
-	    s->leaf->name);
-	batch_add(b, sql, 1, values);
+	b = sweep_narrow_batch();
+	sweep_add_count(s, &w->new, b);
 	sweep_add_back(b);
 	sweep_ask(s, false, b, new_seen);
-	free(sql);
 }
 
 static void
@@ -311,11 +345,11 @@ new_seen(struct sweep *s, struct batch *b)
 {
 	const char *seen = batch_cell(b, 2, 0, 0);
 
-	if (!is_back(b, 4)) {
+	if (!sweep_is_back(b, 4)) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
 		    "the observer could not search a table");
 	} else if (seen == NULL) {
-		no_way(s);
+		sweep_no_way(s);
 	} else {
 		s->narrow->seen = strtoull(seen, NULL, 10);
 		settle(s);
@@ -352,7 +386,7 @@ sweep_narrow(struct sweep *s)
 	struct batch *b;
 
 	if (s->size <= s->run->gate->o->limits.narrow_above ||
-	    most_new(s) + most_old(s) > ROWS_MAX)
+	    sweep_most_new(s) + sweep_most_old(s) > ROWS_MAX)
 		return false;
 	s->narrow = mem_new(sizeof(*s->narrow));
 	note_key(s);
@@ -361,10 +395,12 @@ sweep_narrow(struct sweep *s)
 		text_add_string(&names, c->tables[i].name);
 	text_end_items(&names);
 	values[1] = text_str(&names);
-	b = begin();
+	b = sweep_narrow_batch();
 	batch_add(b,
 	    "SELECT pg_catalog.pg_relation_size($1::pg_catalog.oid) / "
-	    "pg_catalog.current_setting('block_size')::pg_catalog.int8",
+	    "pg_catalog.current_setting('block_size')::pg_catalog.int8, "
+	    "EXISTS (SELECT FROM pg_catalog.pg_extension e "
+	    "WHERE e.extname = 'pg_visibility')",
 	    1, values);
 	if (s->narrow->key != NULL) {
 		sql = mem_printf("SELECT airlock_s.%s FROM ONLY %s AS airlock_s"

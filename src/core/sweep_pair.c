@@ -314,9 +314,9 @@ prove_leaf(struct sweep *s)
 		    "its old rows and new ones do not fit together");
 		return;
 	}
-	if (s->hidden ? !equal : !within) {
-		sweep_give_up(s, s->hidden
-				     ? "row security hides rows of it"
+	if (s->doubt != NULL ? !equal : !within) {
+		sweep_give_up(s, s->doubt != NULL
+				     ? s->doubt
 				     : "more rows were found than counted");
 		return;
 	}

@@ -91,6 +91,21 @@ nothing_more_is_granted(void **state UNUSED)
 	text_release(&t);
 }
 
+/* Who may ask for the visibility map of a table sees where its rows change. */
+static void
+one_function_is_granted_to_the_observer_alone(void **state UNUSED)
+{
+	const char *execute;
+	struct text t = { 0 };
+
+	grants_add_logins(&t);
+	execute = strstr(text_str(&t), "GRANT EXECUTE ON FUNCTION %s TO "
+				       "airlock_observer'");
+	assert_non_null(execute);
+	assert_null(strstr(execute + 1, "GRANT EXECUTE"));
+	text_release(&t);
+}
+
 int
 main(void)
 {
@@ -98,6 +113,7 @@ main(void)
 		cmocka_unit_test(each_table_is_named_as_the_catalog_has_it),
 		cmocka_unit_test(what_is_no_table_is_refused),
 		cmocka_unit_test(nothing_more_is_granted),
+		cmocka_unit_test(one_function_is_granted_to_the_observer_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
