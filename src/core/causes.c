@@ -155,7 +155,7 @@ ask(const struct run *r, struct batch *b)
 			text_end_items(&p[i]);
 		values[i] = text_str(&p[i]);
 	}
-	batch_add(b, causes_sql, NPARAMS, values);
+	batch_add_kept(b, causes_sql, NPARAMS, values);
 	for (int i = 0; i < NPARAMS; i++)
 		text_release(&p[i]);
 	return true;

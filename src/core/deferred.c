@@ -49,7 +49,7 @@ run_deferrable(struct run *r)
 	if (!r->adding)
 		return RUN_GO;
 	b = batch_new();
-	batch_add(b, names_sql, 0, NULL);
+	batch_add_kept(b, names_sql, 0, NULL);
 	pool_ask(r->change->login->pool, b, told, r);
 	return RUN_WAIT;
 }

@@ -186,7 +186,7 @@ run_effects(struct run *r)
 	}
 	values[EXTENSIONS] = functions_extensions;
 	b = batch_new();
-	batch_add(b, effects_sql, NPARAMS, values);
+	batch_add_kept(b, effects_sql, NPARAMS, values);
 	for (int i = 0; i < NPARAMS; i++)
 		text_release(&p[i]);
 	r->in_batch = true;

@@ -162,7 +162,7 @@ filled_ask(struct run *r, struct batch *b)
 		add_made(&r->facts, &names);
 		values[0] = text_str(&oids);
 		values[1] = text_str(&names);
-		step = batch_add(b, filled_sql, 2, values);
+		step = batch_add_kept(b, filled_sql, 2, values);
 	}
 	text_release(&oids);
 	text_release(&names);

@@ -230,7 +230,7 @@ schema_run(struct gate *g, struct agent *a, const char *table,
 	s->table = table != NULL ? mem_strdup(table) : NULL;
 	a->calls++;
 	values[0] = table != NULL ? table : max;
-	batch_add(b, table != NULL ? table_sql : list_sql, 1, values);
+	batch_add_kept(b, table != NULL ? table_sql : list_sql, 1, values);
 	pool_ask(s->pool, b, described, s);
 	free(max);
 	return &s->call;

@@ -219,7 +219,7 @@ run_sizes(struct run *r)
 	text_end_items(&s->names);
 	values[0] = text_str(&s->names);
 	b = batch_new();
-	batch_add(b, about_sql, 1, values);
+	batch_add_kept(b, about_sql, 1, values);
 	r->in_batch = true;
 	pool_ask(r->gate->observer->pool, b, told, s);
 	return RUN_WAIT;

@@ -61,6 +61,16 @@ batch_add(struct batch *b, const char *sql, int n, const char *const *values)
 }
 
 size_t
+batch_add_kept(struct batch *b, const char *sql, int n,
+    const char *const *values)
+{
+	size_t i = add(b, false, sql, n, values);
+
+	b->v[i].kept = sql;
+	return i;
+}
+
+size_t
 batch_add_prepared(struct batch *b, const char *name, int n,
     const char *const *values)
 {

@@ -23,6 +23,10 @@ void batch_free(struct batch *b);
 /* Copies text and values (NULL is SQL NULL); returns the statement's number. */
 size_t batch_add(struct batch *b, const char *sql, int n,
     const char *const *values);
+/* A text that never changes, at the same address: a link that keeps what it is
+ * asked (link_options) prepares it once, any other runs it as batch_add's. */
+size_t batch_add_kept(struct batch *b, const char *sql, int n,
+    const char *const *values);
 /* A statement prepared by the session under this name. */
 size_t batch_add_prepared(struct batch *b, const char *name, int n,
     const char *const *values);
@@ -62,6 +66,10 @@ int batch_ntuples(const struct batch *b, size_t i);
 struct batch_step {
 	char *text; /* SQL, or a prepared statement's name; NULL: sync */
 	bool prepared, optional;
+	const char *kept; /* the text as it was given, or NULL */
+	unsigned
+	    prepares; /* under this number, first; its answer is awaited, */
+	bool heard;   /* or there but for its end */
 	int n;
 	char **values;
 	batch_row *row;

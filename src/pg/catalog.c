@@ -352,9 +352,9 @@ look_up(struct catalog *c, char *key, catalog_found *found, void *arg)
 
 	a->key = key;
 	a->found = found;
-	batch_add(b, relation_sql, 1, values);
-	batch_add(b, columns_sql, 1, values);
-	batch_add(b, filled_named_sql, 2, values);
+	batch_add_kept(b, relation_sql, 1, values);
+	batch_add_kept(b, columns_sql, 1, values);
+	batch_add_kept(b, filled_named_sql, 2, values);
 	pool_ask(c->pool, b, looked_up, a);
 }
 
@@ -559,7 +559,7 @@ catalog_learn_types(struct catalog *c, const uint32_t *oids, size_t n,
 		text_add_number(&t, oids[i]);
 	text_end_items(&t);
 	values[0] = text_str(&t);
-	batch_add(b, learn_sql, 1, values);
+	batch_add_kept(b, learn_sql, 1, values);
 	pool_ask(c->pool, b, learned, a);
 	text_release(&t);
 }

@@ -71,6 +71,7 @@ link_free(struct link *l)
 	mem_free_secret(l->conninfo);
 	free(l->options);
 	free(l->application_name);
+	free(l->kept);
 	free(l);
 }
 
@@ -286,6 +287,7 @@ link_new(struct event_base *base, const struct link_options *o,
 	l->application_name = mem_strdup(o->application_name);
 	l->connect_timeout_ms = o->connect_timeout_ms;
 	l->row_bytes_max = o->row_bytes_max;
+	l->keeps = o->keeps;
 	l->events = *events;
 	l->arg = arg;
 	l->timer = evtimer_new(base, begin, l);

@@ -33,6 +33,8 @@ struct link_options {
 	int connect_timeout_ms;
 	size_t row_bytes_max; /* a row whose values are more than that loses the
 	                         link: ERR_LIMIT */
+	bool keeps; /* what batch_add_kept says is prepared, and stays so: no
+	               text but ours may run here */
 };
 
 /* Options are copied.  Never NULL: what is wrong with them is told by down. */

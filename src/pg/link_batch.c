@@ -1,6 +1,8 @@
 /* link_batch: runs a batch over a link, and takes the answers as they come */
+#include <stdio.h>
 #include <sys/ioctl.h>
 
+#include "base/mem.h"
 #include "pg/link_inner.h"
 
 /* What a reading leaves in the socket is counted again by the next, once or
@@ -17,13 +19,41 @@ arm(struct link *l)
 		PQsetSingleRowMode(l->conn);
 }
 
+static const struct kept *
+find_kept(const struct link *l, const char *sql)
+{
+	for (size_t i = 0; i < l->nkept; i++)
+		if (l->kept[i].sql == sql)
+			return &l->kept[i];
+	return NULL;
+}
+
+/* Known only when the server has said so: a batch may fail before. */
 static bool
-send_step(struct link *l, const struct batch_step *s)
+send_kept(struct link *l, struct batch_step *s)
+{
+	const struct kept *k = find_kept(l, s->kept);
+	char name[32];
+
+	if (k == NULL)
+		s->prepares = ++l->numbers;
+	snprintf(name, sizeof(name), "airlock_kept_%u",
+	    k != NULL ? k->number : s->prepares);
+	if (k == NULL && PQsendPrepare(l->conn, name, s->text, 0, NULL) != 1)
+		return false;
+	return PQsendQueryPrepared(l->conn, name, s->n,
+		   (const char *const *)s->values, NULL, NULL, 0) == 1;
+}
+
+static bool
+send_step(struct link *l, struct batch_step *s)
 {
 	const char *const *values = (const char *const *)s->values;
 
 	if (s->text == NULL)
 		return PQpipelineSync(l->conn) == 1;
+	if (s->kept != NULL && l->keeps)
+		return send_kept(l, s);
 	if (s->prepared)
 		return PQsendQueryPrepared(l->conn, s->text, s->n, values, NULL,
 			   NULL, 0) == 1;
@@ -111,6 +141,23 @@ take_row(struct link *l, const struct batch_step *s, PGresult *r)
 	return fits;
 }
 
+/* What became of preparing it.  Where that failed the step has, and what the
+ * server says of running it is no news. */
+static void
+take_prepared(struct link *l, struct batch_step *s, PGresult *r)
+{
+	s->heard = true;
+	if (PQresultStatus(r) != PGRES_COMMAND_OK) {
+		keep(s, r,
+		    PQresultStatus(r) == PGRES_PIPELINE_ABORTED ? BATCH_SKIPPED
+								: BATCH_FAILED);
+		return;
+	}
+	PQclear(r);
+	l->kept = mem_grow(l->kept, l->nkept + 1, sizeof(*l->kept));
+	l->kept[l->nkept++] = (struct kept){ s->kept, s->prepares };
+}
+
 /* One result of the step that is due; false where the link had to end. */
 static bool
 take(struct link *l, PGresult *r)
@@ -118,6 +165,14 @@ take(struct link *l, PGresult *r)
 	struct batch_step *s = &l->batch->v[l->at];
 
 	l->row_bytes = 0;
+	if (s->prepares != 0 && !s->heard) {
+		take_prepared(l, s, r);
+		return true;
+	}
+	if (s->state == BATCH_FAILED || s->state == BATCH_SKIPPED) {
+		PQclear(r);
+		return true;
+	}
 	switch (PQresultStatus(r)) {
 	case PGRES_SINGLE_TUPLE:
 		return take_row(l, s, r);
@@ -171,6 +226,8 @@ drain(struct link *l)
 			}
 			if (!take(l, r))
 				return false;
+		} else if (s->prepares != 0 && s->heard) {
+			s->prepares = 0; /* its own answer comes now */
 		} else if (s->text != NULL && s->state != BATCH_WAITING) {
 			l->at++; /* NULL: that statement's answer is whole */
 			arm(l);

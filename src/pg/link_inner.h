@@ -13,6 +13,12 @@ enum link_state {
 	LINK_DEAD, /* down is told, or about to be */
 };
 
+/* A text that is prepared, as "airlock_kept_<number>". */
+struct kept {
+	const char *sql;
+	unsigned number;
+};
+
 struct link {
 	struct event_base *base;
 	enum link_state state;
@@ -21,6 +27,10 @@ struct link {
 	size_t row_bytes_max, row_bytes; /* read since the last whole message */
 	struct resolve *resolve;
 	PGconn *conn;
+	bool keeps;
+	struct kept *kept;
+	size_t nkept;
+	unsigned numbers; /* given so far */
 	struct event *io;    /* the socket */
 	struct event *timer; /* connect deadline; then "tell down now" */
 	short io_what;

@@ -218,6 +218,7 @@ open_member(struct pool *p, bool control)
 		.application_name = control ? "airlock: control" : "airlock",
 		.connect_timeout_ms = p->o.connect_timeout_ms,
 		.row_bytes_max = p->o.row_bytes_max,
+		.keeps = control,
 	};
 
 	m->pool = p;

@@ -292,7 +292,7 @@ reach_learn(struct reach_list *l, const struct facts *f, bool write,
 		write ? "t" : "f" };
 
 	a->learned = done;
-	batch_add(b, reach_judge_sql, 9, values);
+	batch_add_kept(b, reach_judge_sql, 9, values);
 	pool_ask(l->pool, b, learned, a);
 }
 

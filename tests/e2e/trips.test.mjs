@@ -44,3 +44,49 @@ test('a warm read waits for the server once, a warm write two or three times', a
 			assert.ok(r.bound.filter(name => name === 'airlock_same').length <= 1, r.bound.join());
 		}
 });
+
+// As long as a question is, the server plans it once.
+test('what is always asked alike is prepared on the link that asks, once', async t => {
+	const c = cluster ?? await Cluster.start();
+	const proxy = await Proxy.start(c);
+	t.after(() => proxy.close());
+	const w = await world(t, { cluster: c, url: w => proxy.url(w.database), setup: `
+		CREATE TABLE t(id int PRIMARY KEY, n int); INSERT INTO t SELECT g, g FROM generate_series(1, 100) g;
+		CREATE TABLE log(id bigserial PRIMARY KEY, t int, at timestamptz DEFAULT now());
+		CREATE FUNCTION logged() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			INSERT INTO log(t) VALUES (NEW.id);
+			RETURN NULL;
+		END $$;
+		CREATE TRIGGER logged AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION logged();` });
+	let long = [], spoil = false;
+	proxy.on = ({ from, type, body }) => {
+		const [name, sql] = from === 'client' && type === 'P' ? body.toString().split('\0') : [];
+		if (sql?.length > 800)
+			long.push(sql);
+		if (!spoil || !name?.startsWith('airlock_kept_'))
+			return undefined;
+		spoil = false;
+		const bad = Buffer.from(`${name}\0SELECT FROM\0\0\0`);
+		const head = Buffer.alloc(5, 'P');
+		head.writeUInt32BE(bad.length + 4, 1);
+		return Buffer.concat([head, bad]);
+	};
+	const write = async () => {
+		long = [];
+		const r = await w.agent.execute('UPDATE t SET n = n + 1 WHERE id = 7');
+		if (r.json?.change_id)
+			await w.agent.call('db_withdraw', { change_id: r.json.change_id });
+		return r;
+	};
+	// One that cannot be prepared says so, and is tried again.
+	spoil = true;
+	assert.match((await write()).text, /syntax error/);
+	assert.equal(spoil, false);
+	for (let i = 0; i < 3; i++) {
+		const r = await write();
+		assert.equal(outcome(r), 'pending', r.text);
+		assert.equal(r.json.complete, true);
+		assert.deepEqual(r.json.tables.map(x => [x.table, x.inserted, x.updated]), [['public.t', 0, 1], ['public.log', 1, 0]]);
+	}
+	assert.deepEqual(long, []);
+});
