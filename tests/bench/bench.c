@@ -41,6 +41,8 @@ enum series {
 	RAW_WRITE,
 	SYNC,
 	HELD_WRITE,
+	RAW_TRIGGER,
+	HELD_TRIGGER,
 	RAW_COMMIT,
 	BEACON,
 	COMMIT,
@@ -62,6 +64,8 @@ static const char *const series_name[NSERIES] = {
 	"raw.write",
 	"sync",
 	"held.write",
+	"raw.trigger",
+	"held.trigger",
 	"raw.commit",
 	"beacon",
 	"commit",
@@ -342,6 +346,21 @@ reads(const struct place *p UNUSED)
 #define SET_ONE "UPDATE big SET n = n + 1 WHERE id = $1"
 #define SET_MANY " SET n = n + 1 WHERE id >= $1 AND id < $1 + "
 
+/* A table as they are: a foreign key, and a trigger that writes to another. */
+static void
+logged(void)
+{
+	static const char set[] = "UPDATE parts SET n = n + 1 WHERE id = $1";
+	char id[24], returning[128];
+	const char *params[] = { id, NULL };
+
+	snprintf(id, sizeof(id), "%ld", 1 + random() % 1000);
+	snprintf(returning, sizeof(returning), "%s RETURNING *", set);
+	raw_write(RAW_TRIGGER, returning, params);
+	raw_end(NSERIES, "ROLLBACK");
+	roll_back(hold(HELD_TRIGGER, set, params));
+}
+
 static void
 writes(const struct place *p)
 {
@@ -355,6 +374,7 @@ writes(const struct place *p)
 		raw_beacon();
 		id[0] = somewhere(1);
 		commit(hold(HELD_WRITE, SET_ONE, id));
+		logged();
 	}
 }
 

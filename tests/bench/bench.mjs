@@ -16,6 +16,14 @@ const SETUP = `
 		FROM generate_series(1, 1000000) g;
 	CREATE TABLE small AS SELECT * FROM big WHERE id <= 1000;
 	ALTER TABLE small ADD PRIMARY KEY (id);
+	CREATE TABLE parts(id int PRIMARY KEY, whole int REFERENCES small, n int NOT NULL);
+	INSERT INTO parts SELECT g, g, 0 FROM generate_series(1, 1000) g;
+	CREATE TABLE log(id bigserial PRIMARY KEY, part int NOT NULL, at timestamptz NOT NULL DEFAULT now());
+	CREATE FUNCTION logged() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO log(part) VALUES (NEW.id);
+		RETURN NULL;
+	END $$;
+	CREATE TRIGGER logged AFTER UPDATE ON parts FOR EACH ROW EXECUTE FUNCTION logged();
 	VACUUM ANALYZE;
 	CHECKPOINT;`;
 
@@ -131,6 +139,8 @@ const sections = {
 		time('one-row UPDATE: raw BEGIN, UPDATE RETURNING', 'raw.write');
 		time('one-row UPDATE: until held', 'held.write');
 		most('2 x raw + one fdatasync', median('held.write'), 2 * median('raw.write') + median('sync'), ms);
+		time('the same, with a trigger that writes a row: raw', 'raw.trigger');
+		time('the same, with a trigger that writes a row: until held', 'held.trigger');
 		time('beacon (needed before COMMIT, not before held)', 'beacon');
 		time('raw COMMIT', 'raw.commit');
 		time('commit by the operator: check, beacon, intent, COMMIT', 'commit');
