@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "core/internal.h"
+#include "diff/unpack.h"
 
 static json_t *
 string_or_null(const char *s)
@@ -126,75 +127,92 @@ change_header(const struct change *c)
 
 /* --- the agent's view --- */
 
+/* How many bytes of stored rows are looked at for one sample, whatever rows
+ * there are: all others wait meanwhile. */
+#define SAMPLED_BYTES_MAX ((size_t)4 << 20)
+#define SAMPLED_VALUE_MAX 200
+
 struct sampling {
 	const struct limits *l;
 	json_t *rows;
-	size_t bytes;
+	size_t bytes, looked_at;
+	struct unpacked row;
 };
 
 static json_t *
-cut(const json_t *v, size_t max)
+cut_value(const struct value *v)
 {
-	size_t len = json_string_length(v);
-	size_t keep = text_utf8_cut(json_string_value(v), len, max);
-	char *s = mem_printf("%.*s... (%zu bytes)", (int)keep,
-	    json_string_value(v), len);
-	json_t *out = json_string(s);
+	size_t keep;
+	char *s;
+	json_t *out;
 
+	if (v->p == NULL)
+		return json_null();
+	if (v->len <= SAMPLED_VALUE_MAX)
+		return json_stringn(v->p, v->len);
+	keep = text_utf8_cut(v->p, v->len, SAMPLED_VALUE_MAX);
+	s = mem_printf("%.*s... (%zu bytes)", (int)keep, v->p, v->len);
+	out = json_string(s);
 	free(s);
 	return out;
 }
 
-/* Before and after of an update, the columns that differ only. */
-static void
-keep_changed(json_t *row)
+/* Whether the column that is number i of c is the same in the other image. */
+static bool
+is_left_alone(const struct columns *c, size_t i, const struct columns *other)
 {
-	json_t *before = json_object_get(row, "before");
-	json_t *after = json_object_get(row, "after");
-	const char *name;
-	json_t *v;
-	void *tmp;
+	const struct value *v = &c->values[i], *w;
+	size_t k = i;
 
-	if (!json_is_object(before) || !json_is_object(after))
-		return;
-	json_object_foreach_safe(before, tmp, name, v)
-	{
-		if (!json_equal(v, json_object_get(after, name)))
-			continue;
-		json_object_del(after, name);
-		json_object_del(before, name);
-	}
+	if (k >= other->n || strcmp(other->names[k], c->names[i]) != 0)
+		for (k = 0; k < other->n; k++)
+			if (strcmp(other->names[k], c->names[i]) == 0)
+				break;
+	if (k == other->n)
+		return false;
+	w = &other->values[k];
+	if (v->p == NULL || w->p == NULL)
+		return v->p == w->p;
+	return v->len == w->len && memcmp(v->p, w->p, v->len) == 0;
 }
 
-static void
-cut_values(json_t *image, size_t max)
+/* An image; of one beside another the columns that differ only. */
+static json_t *
+columns_json(const struct columns *c, const struct columns *other)
 {
-	const char *name;
-	json_t *v;
-	void *tmp;
+	json_t *j;
 
-	if (!json_is_object(image))
-		return;
-	json_object_foreach_safe(image, tmp, name, v)
-	{
-		if (json_string_length(v) > max)
-			json_object_set_new(image, name, cut(v, max));
-	}
+	if (!c->there)
+		return json_null();
+	j = json_object();
+	for (size_t i = 0; i < c->n; i++)
+		if (other == NULL || !other->there ||
+		    !is_left_alone(c, i, other))
+			json_object_set_new(j, c->names[i],
+			    cut_value(&c->values[i]));
+	return j;
 }
 
 static bool
 sample_row(void *arg, const char *line, size_t len)
 {
 	struct sampling *s = arg;
-	json_t *row = json_loadb(line, len, 0, NULL);
+	const struct rowline l = { .line = line, .json_len = len };
+	struct unpacked *u = &s->row;
+	struct err e = ERR_INIT;
+	json_t *row;
 	char *dump;
 
-	if (row == NULL)
+	s->looked_at += len;
+	if (json_array_size(s->rows) > 0 && s->looked_at > SAMPLED_BYTES_MAX)
 		return false;
-	keep_changed(row);
-	cut_values(json_object_get(row, "key"), 200);
-	cut_values(json_object_get(row, "before"), 200);
-	cut_values(json_object_get(row, "after"), 200);
+	if (unpack(u, &l, &e) == -1)
+		return false;
+	row = json_pack("{s:o, s:s, s:b, s:o, s:o, s:o}", "table",
+	    shown_json(u->table), "op", image_op_name[u->op], "collateral",
+	    u->collateral, "key", columns_json(&u->key, NULL), "before",
+	    columns_json(&u->before, &u->after), "after",
+	    columns_json(&u->after, &u->before));
 	dump = json_dumps(row, JSON_COMPACT);
 	s->bytes += dump != NULL ? strlen(dump) : 0;
 	free(dump);
@@ -209,13 +227,14 @@ sample_row(void *arg, const char *line, size_t len)
 static json_t *
 sample(const struct change *c)
 {
-	struct sampling s = { &c->gate->o->limits, json_array(), 0 };
+	struct sampling s = { .l = &c->gate->o->limits, .rows = json_array() };
 	struct err e = ERR_INIT;
 	uint64_t next;
 
 	if (c->store != NULL && s.l->sample_rows > 0 &&
 	    store_read(c->store, 0, sample_row, &s, &next, &e) == -1)
 		json_array_clear(s.rows);
+	unpack_release(&s.row);
 	return s.rows;
 }
 

@@ -93,6 +93,15 @@ test('rows_default, cell_bytes_max, result_bytes_max and sample_rows cut, and sa
 	}
 });
 
+// One agent's large rows must not keep the others waiting.
+test('of large rows a sample has few', async t => {
+	const w = await world(t, { setup });
+	const { json, text } = await w.agent.execute('UPDATE t SET a = repeat(id::text, 3000000) WHERE id < 6');
+	assert.equal(json?.tables[0].updated, 5, text);
+	assert.deepEqual(json.sample, [{ table: 'public.t', op: 'update', collateral: false, key: { id: '1' },
+		before: { a: 'x' }, after: { a: `${'1'.repeat(200)}... (3000000 bytes)` } }]);
+});
+
 // The largest n for which fits(n) holds; it must hold for low, and not for high.
 async function edge(low, high, fits) {
 	while (high - low > 1) {
