@@ -40,6 +40,7 @@ table() {
 	narrowed-many|src/core/sweep_narrow.c|s/s->doubt = doubt;/s->doubt = NULL;/|e2e visible
 	map-own|src/core/sweep_visible.c|s/ AND d.deptype = 'e'//;s/ AND l.lanname = 'c'//;s/  AND p.probin IN .*\)"/"/;s/  AND p.prosrc = '.*' AND/ AND/|e2e visible
 	map-pages|src/core/sweep_visible.c|s/(n.page\)) \+ 1 AS past/\1 AS past/|e2e visible
+	sees-alike|src/core/sweep.c|s/if \(!apart && !sees_alike\(s\)\)/if (false \&\& !sees_alike(s))/|e2e policies
 	part|src/core/sweep.c|s/if \(store_forget\(s->run/if (false \&\& store_forget(s->run/|oracle
 	stale|src/core/proof.c|s/if \(!c->tables\[i\].exact &&/if (false \&\&/|oracle
 	# the transaction

@@ -85,6 +85,7 @@ struct sweep {
 	const char *doubt;
 	bool mapped; /* the leaf's visibility map has been asked for */
 	bool no_map; /* the database has nothing to read one with */
+	bool moves;  /* policies may have written as we read */
 	struct side after, before;
 	uint64_t *heirs; /* places of new rows that took an old one's */
 	size_t nheirs, heirs_size, heirs_met;

@@ -10,18 +10,21 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "pg/filled.h"
+#include "pg/policies.h"
 
 #define RELATIONS_MAX 256
 #define TYPES_MAX 16384
 
 /* clang-format off */
+#define ROOT_NAME \
+	" CASE WHEN c.relispartition THEN (SELECT r.identity FROM" \
+	"  pg_catalog.pg_identify_object('1259'," \
+	"   pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid, '0') AS r) END"
 #define FINGERPRINT \
 	"pg_catalog.md5(pg_catalog.concat_ws('|', c.oid, c.xmin::pg_catalog.text," \
 	" pg_catalog.row_security_active(c.oid)," \
 	" pg_catalog.has_table_privilege(c.oid, 'SELECT')," \
-	" CASE WHEN c.relispartition THEN (SELECT r.identity FROM" \
-	"  pg_catalog.pg_identify_object('1259'," \
-	"   pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid, '0') AS r) END," \
+	ROOT_NAME "," \
 	" (SELECT pg_catalog.string_agg(a.attnum::pg_catalog.text || ':' ||" \
 	"   a.xmin::pg_catalog.text, ',' ORDER BY a.attnum)" \
 	"  FROM pg_catalog.pg_attribute a" \
@@ -48,18 +51,13 @@ static const char relation_sql[] =
     "  AND NOT t.tgisinternal AND t.tgenabled <> 'D'"
     "  AND (t.tgtype & '66') <> 0 AND (t.tgtype & '16') <> 0),"
     " EXISTS (SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid"
-    "  AND i.indisprimary), " FINGERPRINT ","
-    " CASE WHEN c.relispartition THEN"
-    "  (SELECT pg_catalog.quote_ident(rn.nspname) || '.' ||"
-    "    pg_catalog.quote_ident(rc.relname)"
-    "   FROM pg_catalog.pg_class rc"
-    "   JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace"
-    "   WHERE rc.oid = pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid) END,"
+    "  AND i.indisprimary), " FINGERPRINT "," ROOT_NAME ","
     " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t"
     "  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid"
     "  WHERE t.tgrelid = c.oid AND NOT t.tgisinternal"
-    "   AND t.tgenabled <> 'D' AND p.prosrc ~* '\\mcurrent_query\\M') "
-    "FROM pg_catalog.pg_class c "
+    "   AND t.tgenabled <> 'D' AND p.prosrc ~* '\\mcurrent_query\\M'), "
+    POLICIES("c.oid")
+    " FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
@@ -243,6 +241,8 @@ read_relation(const struct batch *b, const char *key)
 	r->table = batch_cell(b, 0, 0, 13) != NULL ? copy(b, 0, 0, 13)
 	                                           : mem_strdup(r->name);
 	r->reads_statement = yes(b, 14);
+	r->policies =
+	    batch_cell(b, 0, 0, 15) != NULL ? batch_cell(b, 0, 0, 15)[0] : 'l';
 	r->ncolumns = (size_t)batch_ntuples(b, 1);
 	r->columns = mem_array(r->ncolumns, sizeof(*r->columns));
 	for (size_t i = 0; i < r->ncolumns; i++) {

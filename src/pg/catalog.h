@@ -26,6 +26,7 @@ struct relation {
 	char persistence; /* relpersistence */
 	double estimate;  /* reltuples, -1 never counted */
 	bool heap, subclass, rules, row_security, readable;
+	char policies;              /* first letter: pg/policies.h */
 	bool before_update_trigger; /* FOR EACH ROW BEFORE UPDATE, or INSTEAD */
 	bool has_primary_key;
 	bool domains;         /* a column's default is its domain's */

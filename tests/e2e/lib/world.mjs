@@ -8,13 +8,14 @@ export { release } from './cluster.mjs';
 
 // t: the test, whose end ends them all, daemon cleanly; setup: SQL as a
 // superuser; from: a database to copy; role, args, config, state: for airlockd;
-// name: the agent's, where there are several.
+// config may be a function of the world; name: the agent's, where there are several.
 export async function world(t, { setup = '', from, role, args, kind, name, url, config, state, ...more } = {}) {
 	const w = { cluster: more.cluster ?? await cluster() };
 	const agents = [];
 
 	w.database = await w.cluster.database(setup, { from });
-	w.daemon = await Daemon.start({ db: url?.(w) ?? w.cluster.url(w.database, role), args, config, state });
+	w.daemon = await Daemon.start({ db: url?.(w) ?? w.cluster.url(w.database, role), args, state,
+		config: typeof config === 'function' ? config(w) : config });
 	t.after(async () => {
 		for (const a of agents)
 			await a.close().catch(() => {}); // a test may have ended it
