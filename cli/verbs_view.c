@@ -113,6 +113,23 @@ export_rows(struct run *run, const char *id)
 	return CTL_DONE;
 }
 
+/* An ended change of before a restart has no tables to name. */
+static bool
+lacks_table(const json_t *header, const char *name)
+{
+	json_t *tables = json_object_get(header, "tables"), *one;
+	size_t i;
+
+	json_array_foreach (tables, i, one) {
+		const char *s =
+		    json_string_value(json_object_get(one, "table"));
+
+		if (s != NULL && strcmp(s, name) == 0)
+			return false;
+	}
+	return json_array_size(tables) > 0;
+}
+
 /* For people all rows are fetched and checked, and a page of them is shown; a
  * program gets what it asks for. */
 enum ctl_exit
@@ -141,11 +158,17 @@ verb_show(struct run *run)
 		page.show = o->limit >= 0 ? (uint64_t)o->limit : SHOW_SHOWN;
 	}
 	code = verb_fetch(run, id, &w, &page, &review, &r);
-	review_release(&review);
-	if (code != CTL_DONE)
+	if (code != CTL_DONE) {
+		review_release(&review);
 		return verb_refused(run, &r);
+	}
+	if (o->table != NULL && lacks_table(review.header, o->table))
+		code = verb_say(run, CTL_NO,
+		    "%s changes no table '%s': write it as the counts do", id,
+		    term_quote_str(o->table, 300));
+	review_release(&review);
 	reply_release(&r);
-	return CTL_DONE;
+	return code;
 }
 
 /* Records as they come; with --limit the last ones are kept for the end. */

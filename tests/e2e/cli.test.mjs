@@ -221,6 +221,11 @@ test('many rows are paged, counted, exported', async () => {
 	assert.match(second, /--offset 102\n/);
 	const odd = (await d.run('show', ID, '--table', 'public.odd', '--offset', '120')).stdout;
 	assert.deepEqual(odd.match(/id=\d+/g), ['id=241', 'id=243', 'id=245', 'id=247', 'id=249']);
+	for (const as of [[], ['--json']]) { // as psql would take it, but the counts do not write it
+		const none = await d.run('show', ID, '--table', 'odd', ...as);
+		assert.equal(none.code, 1);
+		assert.match(none.stderr, /chg_0123456789 changes no table 'odd': write it as the counts do/);
+	}
 	const lines = (await d.run('show', ID, '--json')).stdout.trimEnd().split('\n').map(l => JSON.parse(l));
 	assert.deepEqual(lines, [d && lines[0], ...rows]);
 	assert.equal(lines[0].id, ID);
