@@ -31,7 +31,7 @@ extern const char *const severity_name[SEVERITY_N];
 	X(MAINTENANCE, REFUSE, "the statement cannot run inside a transaction that may be rolled back", "Ask the operator.") \
 	X(SCHEMA_CHANGE, REFUSE, "the statement changes or empties schema objects", "This agent may change rows only; ask the operator for the schema change.") \
 	X(WRITE_IN_QUERY, REFUSE, "the statement writes, and db_query only reads", "Send it to db_execute, where it is held for an operator to decide.") \
-	X(READ_IN_EXECUTE, REFUSE, "the statement only reads, and db_execute is for writes", "Send it to db_query.") \
+	X(READ_IN_EXECUTE, REFUSE, "the statement only reads, and db_execute is for writes", "Send what only reads to db_query.") \
 	X(ACCESS, REFUSE, "this agent's access does not include writing", "Only db_query and db_schema are open to this agent.") \
 	X(FUNCTION_OUTSIDE, REFUSE, "the function acts outside the transaction, or runs text as SQL", "Leave the call out.") \
 	X(FUNCTION_UNKNOWN, REFUSE, "the function may write or is not known to only read", "Use STABLE or IMMUTABLE functions in db_query.") \

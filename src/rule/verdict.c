@@ -117,6 +117,13 @@ is_write(enum stmt_kind k)
 
 /* A SELECT with a write in a CTE is a write whatever its own kind; what is
  * written is told by ask_writes. */
+/* Neither tool takes it as it is: it must not be sent from one to the other. */
+static bool
+runs_to_explain(enum verdict_tool tool, const struct facts *f)
+{
+	return tool == TOOL_EXECUTE && f->explain_analyze && f->writes.n > 0;
+}
+
 static void
 ask_kind(enum verdict_tool tool, const struct facts *f, struct verdict *v)
 {
@@ -131,7 +138,13 @@ ask_kind(enum verdict_tool tool, const struct facts *f, struct verdict *v)
 	if ((r == REASON_READ_IN_EXECUTE && f->writes.n > 0 && !f->explain) ||
 	    r == REASON_WRITE_IN_QUERY)
 		return;
-	if (r != REASON_N)
+	if (runs_to_explain(tool, f))
+		verdict_add(v, r, f->position,
+		    "EXPLAIN ANALYZE would write to %.64s only to show a plan: "
+		    "here send the write itself, to db_query its EXPLAIN "
+		    "without ANALYZE",
+		    f->writes.v[0].name);
+	else if (r != REASON_N)
 		verdict_add(v, r, f->position, "%.64s would %s", tag,
 		    by_kind[f->kind].would);
 }

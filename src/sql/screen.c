@@ -292,7 +292,9 @@ screen_text(const char *sql, size_t len, const struct screen_limits *l,
 		return SCREEN_TOO_LARGE;
 	}
 	if (len > 0 && memchr(sql, '\0', len) != NULL) {
-		snprintf(why, size, "the text contains a NUL character");
+		snprintf(why, size,
+		    "the text contains a NUL character, "
+		    "or bytes that are not UTF-8");
 		*at = (long)strnlen(sql, len);
 		return SCREEN_NUL;
 	}

@@ -63,6 +63,24 @@ test('what is refused is pointed at, not the whole statement', async t => {
 	}
 });
 
+test('EXPLAIN ANALYZE of a write is not sent from one tool to the other', async t => {
+	const w = await world(t, { from: base });
+	const { text } = await w.agent.execute('EXPLAIN ANALYZE DELETE FROM invoice');
+	assert.match(text, /^REFUSED READ_IN_EXECUTE: EXPLAIN ANALYZE would write to invoice only to show a plan: here send the write itself, to db_query its EXPLAIN without ANALYZE/);
+	assert.equal(outcome(await w.agent.query('EXPLAIN DELETE FROM invoice')), 'rows');
+	assert.equal(outcome(await w.agent.execute('EXPLAIN DELETE FROM invoice')), 'READ_IN_EXECUTE');
+});
+
+test('bytes that are not UTF-8 are not called a NUL alone', async t => {
+	const w = await world(t, { from: base }), raw = w.raw();
+	for (const [id, bytes] of [[1, Buffer.from([0xff])], [2, Buffer.from('\\ud800')], [3, Buffer.from('\\u0000')]]) {
+		raw.write(Buffer.concat([Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"db_query","arguments":{"sql":"SELECT '`),
+			bytes, Buffer.from('\'"}}}\n')]));
+		const { result } = await raw.answer(id);
+		assert.match(result.content[0].text, /^REFUSED INVALID_ENCODING: the text contains a NUL character, or bytes that are not UTF-8 \(at character 9\)/);
+	}
+});
+
 test('an agent that keeps being refused has to wait; another has not', async t => {
 	const w = await world(t, {
 		setup: 'CREATE TABLE t(id int PRIMARY KEY)', name: 'one',
