@@ -103,7 +103,9 @@ judge_reached(const struct reach *r, const struct facts *f, struct verdict *v)
 void
 judge_unanswered(struct reply *reply, const struct err *e)
 {
-	if (e->code == ERR_GONE)
+	if (e->code == ERR_DENIED)
+		reply_denied(reply, e);
+	else if (e->code == ERR_GONE)
 		reply_reason(reply, REASON_UNAVAILABLE,
 		    "the server's catalog cannot be asked what the statement "
 		    "would run: %s",

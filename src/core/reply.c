@@ -169,6 +169,13 @@ reply_server(struct reply *r, const PGresult *res, const char *sent,
 }
 
 void
+reply_denied(struct reply *r, const struct err *e)
+{
+	begin(r, "ERROR", "42501");
+	text_quote(&r->text, e->text, strlen(e->text));
+}
+
+void
 reply_link(struct reply *r, const struct err *e, bool started)
 {
 	bool limit =

@@ -30,6 +30,9 @@ void reply_parser(struct reply *r, const struct parser_answer *a,
 /* A failed result; inserts map its position back to the agent's text. */
 void reply_server(struct reply *r, const PGresult *res, const char *sent,
     const char *sql, const struct rewrite_insert *inserts, size_t ninserts);
+/* As reply_server, where the catalog was asked before the statement could be:
+ * the login may not look into what it names. */
+void reply_denied(struct reply *r, const struct err *e);
 /* Adds what the name that is not there may have been; "" none. */
 void reply_nearest(struct reply *r, const char *names);
 /* A link that was lost, or could not be had. */

@@ -159,10 +159,10 @@ found(void *arg, struct relation *rel, const struct err *e)
 	struct run *r = arg;
 
 	r->relation = rel;
-	if (rel == NULL && e->code != ERR_GONE)
+	if (rel == NULL && e->code != ERR_GONE && e->code != ERR_DENIED)
 		(void)refuse_down(r, e);
 	else
-		run_go(r); /* one that is not there: the server says so best */
+		run_go(r); /* not there, or closed: the server says so best */
 }
 
 static enum run_next

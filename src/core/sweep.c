@@ -217,7 +217,10 @@ found(void *arg, struct relation *rel, const struct err *e)
 	s->leaf = rel;
 	if (rel == NULL) {
 		log_warnx("%s", e->text);
-		sweep_give_up(s, "it could not be looked up");
+		sweep_give_up(s,
+		    e->code == ERR_DENIED
+			? "the writer's login may not look into its schema"
+			: "it could not be looked up");
 		return;
 	}
 	if (!rel->heap || rel->persistence == 't') {

@@ -272,7 +272,8 @@ check_relation(const struct batch *b, const char *key, struct err *e)
 		return -1;
 	}
 	if (!batch_is_ok(b))
-		return err_set(e, ERR_DATABASE, "cannot look up %s: %s", key,
+		return err_set(e, result_err(batch_result(b, batch_failed(b))),
+		    "cannot look up %s: %s", key,
 		    result_message(batch_result(b, batch_failed(b))));
 	if (batch_ntuples(b, 0) == 0)
 		return err_set(e, ERR_GONE, "relation %s does not exist", key);

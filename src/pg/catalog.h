@@ -43,10 +43,11 @@ void catalog_free(struct catalog *c);
 /*
  * A relation by the name that a statement uses (schema NULL: by search_path).
  * catalog_cached gives NULL where it is not in the cache; catalog_relation asks
- * the control link, and tells NULL where there is none (ERR_GONE) or it could
- * not be asked.  What is given is lent until catalog_release and stays as it
- * is. It may be stale: whoever built on it must call catalog_verify while a
- * lock on the relation is held.
+ * the control link, and tells NULL where there is none (ERR_GONE), the login
+ * may not look into its schema (ERR_DENIED) or it could not be asked.  What is
+ * given is lent until catalog_release and stays as it is. It may be stale:
+ * whoever built on it must call catalog_verify while a lock on the relation is
+ * held.
  */
 struct relation *catalog_cached(struct catalog *c, const char *schema,
     const char *name);

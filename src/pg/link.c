@@ -384,6 +384,13 @@ result_sqlstate(const PGresult *r)
 	return s != NULL ? s : "";
 }
 
+enum err_code
+result_err(const PGresult *r)
+{
+	return strcmp(result_sqlstate(r), "42501") == 0 ? ERR_DENIED
+	                                                : ERR_DATABASE;
+}
+
 const char *
 result_message(const PGresult *r)
 {

@@ -68,6 +68,9 @@ const char *link_warning(const struct link *l);
 /* SQLSTATE of a failed result ("" where it has none), and its primary message.
  */
 const char *result_sqlstate(const PGresult *r);
+/* ERR_DENIED where a privilege is missing, be it only to look into a schema;
+ * else ERR_DATABASE. */
+enum err_code result_err(const PGresult *r);
 const char *result_message(const PGresult *r);
 
 #endif

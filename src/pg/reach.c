@@ -246,8 +246,10 @@ check(const struct batch *b, struct err *e)
 		return -1;
 	}
 	if (!batch_is_ok(b) || batch_ntuples(b, 0) != 1)
-		return err_set(e, ERR_GONE, "%s",
-		    result_message(batch_result(b, 0)));
+		return err_set(e,
+		    result_err(batch_result(b, 0)) == ERR_DENIED ? ERR_DENIED
+								 : ERR_GONE,
+		    "%s", result_message(batch_result(b, 0)));
 	return 0;
 }
 

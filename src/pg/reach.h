@@ -43,8 +43,9 @@ bool reach_is_empty(const struct facts *f);
  * reach_before says so in time, reach_after afterwards. */
 const struct reach *reach_cached(struct reach_list *l, const struct facts *f,
     bool write);
-/* Asks the control link; ERR_GONE where the catalog does not answer.  Only what
- * is let through is remembered. */
+/* Asks the control link; ERR_GONE where the catalog does not answer, ERR_DENIED
+ * where the login may not look into a schema that is named.  Only what is let
+ * through is remembered. */
 typedef void reach_learned(void *arg, const struct reach *r,
     const struct err *e);
 void reach_learn(struct reach_list *l, const struct facts *f, bool write,

@@ -81,3 +81,24 @@ test('the operator reads by what a table was written', async t => {
 		assert.match(stdout, /public\.log: 2 inserted.*; collateral: the statement does not name it; written by trigger a\\x1b\[31m on public\.t or b on public\.t/);
 	}
 });
+
+test('what a trigger writes where the writer may not look is counted, and said why', async t => {
+	const w = await world(t, { role: 'closed_out', setup: `
+		DROP ROLE IF EXISTS closed_out; CREATE ROLE closed_out LOGIN;
+		CREATE TABLE t(id int PRIMARY KEY); GRANT SELECT, INSERT ON t TO closed_out;
+		CREATE TABLE shut(n int); CREATE SCHEMA far; CREATE TABLE far.off(n int);
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+			INSERT INTO public.shut VALUES (1); INSERT INTO far.off VALUES (1), (2); RETURN NULL; END $$;
+		CREATE TRIGGER a AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();` });
+	const { json } = await w.agent.execute('INSERT INTO t VALUES (1)');
+	assert.deepEqual([json.risk, json.complete], ['high', false]);
+	assert.deepEqual(json.tables.map(x => [x.table, x.inserted, x.complete]).sort(),
+		[['far.off', 2, false], ['public.shut', 1, false], ['public.t', 1, true]]);
+	const { text } = json.reasons.find(x => x.code === 'INCOMPLETE');
+	assert.match(text, /far\.off \(the writer's login may not look into its schema\)/);
+	assert.match(text, /public\.shut \(the writer's login may not read it\)/);
+	await w.operator.rollback(json.change_id);
+	await w.sql('GRANT USAGE ON SCHEMA far TO closed_out; GRANT SELECT ON shut, far.off TO closed_out');
+	const open = await w.agent.execute('INSERT INTO t VALUES (1)');
+	assert.deepEqual([open.json.complete, open.json.tables.length], [true, 3], open.text);
+});

@@ -361,6 +361,8 @@ test('an unknown name is answered with the nearest that this login may see', asy
 		assert.match(text, near, table);
 		assert.doesNotMatch(text, /public\.customer_secrets|Names.*salaries|integer/, table);
 	}
+	for (const answer of [await w.agent.query('SELECT * FROM hr.salaries'), await w.agent.execute('DELETE FROM hr.salaries')])
+		assert.match(answer.text, /^ERROR 42501: permission denied for schema hr/);
 	await w.sql('GRANT INSERT, UPDATE ON customers TO nearsighted');
 	for (const sql of ['UPDATE customers SET emial = 1', 'INSERT INTO customers(emial) VALUES (1)'])
 		assert.match((await w.agent.execute(sql)).text, /42703.*customers\.email/, sql);
