@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "core/run.h"
 #include "diff/replay.h"
+#include "pg/session.h"
 
 void
 run_quit(struct run *r)
@@ -74,6 +75,8 @@ run_answer(struct run *r)
 	reply_release(&reply);
 }
 
+static void send_undo(struct run *r);
+
 static void
 undone(void *arg, struct link *l, struct batch *b)
 {
@@ -82,11 +85,16 @@ undone(void *arg, struct link *l, struct batch *b)
 	struct err e = ERR_INIT;
 
 	r->in_batch = false;
+	if (!r->repaired && !batch_is_lost(b) && session_misses(b)) {
+		r->repaired = true;
+		send_undo(r);
+		return;
+	}
 	c->run = NULL;
 	store_fold_abort(c->store);
 	counts_release(&r->counts); /* of what is undone */
 	if (batch_is_lost(b) || !batch_is_ok(b) ||
-	    counts_read(b, 2, &r->counts, &e) == -1) {
+	    counts_read(b, r->i_counts, &r->counts, &e) == -1) {
 		if (batch_is_lost(b)) {
 			c->link = NULL;
 			pool_drop(c->login->pool, l);
@@ -110,8 +118,10 @@ send_undo(struct run *r)
 	struct batch *b = batch_new();
 
 	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_s", 0, NULL);
+	if (r->repaired)
+		session_prepare(b);
+	r->i_counts = counts_ask(b, c); /* the savepoint is still there */
 	batch_add(b, "RELEASE SAVEPOINT airlock_s", 0, NULL);
-	(void)counts_ask(b, c);
 	r->in_batch = true;
 	link_run(c->link, b, undone, r);
 }

@@ -245,6 +245,10 @@ look_at(struct run *r, const struct batch *b)
 		    "the diff could not be kept: %s", r->row_err.text);
 	if (failed == r->i_statement)
 		return statement_failed(r, b);
+	if (batch_state(b, r->i_statement) == BATCH_OK && session_misses(b))
+		return run_refuse(r, REASON_SETTING_CHANGED,
+		    "a function or trigger removed what Airlock had prepared "
+		    "in its session");
 	if (!r->adding && batch_state(b, r->i_open) == BATCH_OK &&
 	    read_opening(r, b, &e) == -1)
 		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);

@@ -37,7 +37,7 @@ struct query {
 	int looks;                    /* at definitions that keep changing */
 	enum definitions definitions; /* since then */
 	enum reach_way way;           /* of looking at them */
-	size_t i_before, i_statement, i_after;
+	size_t i_before, i_statement, i_after, i_vouch;
 };
 
 /* core/query_link.c: judged fit; takes a link where it has none, and runs. */

@@ -137,14 +137,21 @@ link_lost(struct query *q, const struct err *e)
 	query_refuse(q);
 }
 
+/* PostgreSQL's own code leaves the session as it was. */
+static bool
+runs_own_code(const struct query *q)
+{
+	return q->reach == NULL ||
+	       (q->reach->own_code && q->definitions == SAME);
+}
+
 static void
 give_back(struct query *q, struct link *l)
 {
 	if (q->change != NULL)
 		return;
 	q->link = NULL;
-	pool_put_unwound(q->login->pool, l,
-	    q->reach == NULL || (q->reach->own_code && q->definitions == SAME));
+	pool_put_unwound(q->login->pool, l, runs_own_code(q));
 }
 
 /* The link is dead, and with it the change that was read. */
@@ -164,6 +171,25 @@ batch_lost(struct query *q, struct link *l, const struct err *e)
 	link_lost(q, &why);
 }
 
+static void undone(void *arg, struct link *l, struct batch *b);
+
+/* A function took away what is prepared; the savepoint is still there where
+ * even that could not be asked. */
+static void
+repair(struct query *q, bool saved)
+{
+	struct batch *b = batch_new();
+
+	q->i_vouch = (size_t)-1;
+	if (saved) {
+		batch_add(b, "ROLLBACK TO SAVEPOINT airlock_r", 0, NULL);
+		batch_add(b, "RELEASE SAVEPOINT airlock_r", 0, NULL);
+	}
+	session_prepare(b);
+	q->in_batch = true;
+	link_run(q->link, b, undone, q);
+}
+
 static void
 undone(void *arg, struct link *l, struct batch *b)
 {
@@ -173,6 +199,10 @@ undone(void *arg, struct link *l, struct batch *b)
 	q->in_batch = false;
 	if (batch_is_lost(b)) {
 		batch_lost(q, l, batch_err(b));
+		return;
+	}
+	if (q->i_vouch != (size_t)-1 && !session_vouched(b, q->i_vouch)) {
+		repair(q, !batch_is_ok(b));
 		return;
 	}
 	if (!batch_is_ok(b)) {
@@ -193,7 +223,10 @@ undo(void *arg, struct link *l UNUSED, struct batch *answered UNUSED)
 	struct query *q = arg;
 	struct batch *b = batch_new();
 
+	q->i_vouch = (size_t)-1;
 	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_r", 0, NULL);
+	if (!runs_own_code(q))
+		q->i_vouch = session_vouch(b);
 	batch_add(b, "RELEASE SAVEPOINT airlock_r", 0, NULL);
 	link_run(q->link, b, undone, q);
 }

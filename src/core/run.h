@@ -34,6 +34,7 @@ struct run {
 	bool stoppable;  /* a cancel would hit the statement and nothing else */
 	bool executed;   /* the statement was sent to the server */
 	bool proved;     /* the change tells of it: no way back */
+	bool repaired;   /* what is prepared, after it was taken away */
 	bool misprinted; /* its rows came by other settings than ours */
 	struct reply reply; /* the answer while a savepoint is undone */
 	outcome_done *done;

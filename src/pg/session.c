@@ -252,17 +252,24 @@ add_texts(struct text t[NPREPARED])
 	    catalog_verify_sql);
 }
 
-/* The longest are planned before anybody waits for them. */
-static void
-add_prepares(struct batch *b)
+void
+session_prepare(struct batch *b)
 {
 	struct text t[NPREPARED] = { 0 };
 
+	batch_add(b, "DEALLOCATE ALL", 0, NULL);
 	add_texts(t);
 	for (size_t i = 0; i < NPREPARED; i++) {
 		batch_add(b, text_str(&t[i]), 0, NULL);
 		text_release(&t[i]);
 	}
+}
+
+/* The longest are planned before anybody waits for them. */
+static void
+add_prepares(struct batch *b)
+{
+	session_prepare(b);
 	batch_add(b, "EXPLAIN EXECUTE " CATALOG_SESSION "('')", 0, NULL);
 	batch_add(b, "EXPLAIN EXECUTE " SESSION_COUNTS "('{}')", 0, NULL);
 	batch_add(b,
@@ -477,6 +484,15 @@ session_vouched(const struct batch *b, size_t i)
 	const char *same = batch_cell(b, i, 0, 0);
 
 	return batch_state(b, i) == BATCH_OK && same != NULL && same[0] == 't';
+}
+
+bool
+session_misses(const struct batch *b)
+{
+	size_t failed = batch_failed(b);
+
+	return failed != (size_t)-1 &&
+	       strcmp(result_sqlstate(batch_result(b, failed)), "26000") == 0;
 }
 
 struct batch *

@@ -62,6 +62,11 @@ bool session_can_clean(const struct link *l);
  * no cursor is held. */
 size_t session_vouch(struct batch *b);
 bool session_vouched(const struct batch *b, size_t i);
+/* A statement of the batch failed for want of what is prepared. */
+bool session_misses(const struct batch *b);
+/* Prepares all that anew: a function can take it away, also for good where it
+ * fails itself, since no ROLLBACK brings it back. */
+void session_prepare(struct batch *b);
 
 /*
  * What we ask runs under the search path of who asked, where an operator for
