@@ -9,97 +9,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "pg/catalog_sql.h"
 #include "pg/filled.h"
-#include "pg/policies.h"
 
 #define RELATIONS_MAX 256
 #define TYPES_MAX 16384
-
-/* clang-format off */
-#define ROOT_NAME \
-	" CASE WHEN c.relispartition THEN (SELECT r.identity FROM" \
-	"  pg_catalog.pg_identify_object('1259'," \
-	"   pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid, '0') AS r) END"
-#define FINGERPRINT \
-	"pg_catalog.md5(pg_catalog.concat_ws('|', c.oid, c.xmin::pg_catalog.text," \
-	" pg_catalog.row_security_active(c.oid)," \
-	" pg_catalog.has_table_privilege(c.oid, 'SELECT')," \
-	ROOT_NAME "," \
-	" (SELECT pg_catalog.string_agg(a.attnum::pg_catalog.text || ':' ||" \
-	"   a.xmin::pg_catalog.text, ',' ORDER BY a.attnum)" \
-	"  FROM pg_catalog.pg_attribute a" \
-	"  WHERE a.attrelid = c.oid AND a.attnum > 0)," \
-	" (SELECT pg_catalog.string_agg(i.indexrelid::pg_catalog.text || ':' ||" \
-	"   i.xmin::pg_catalog.text, ',' ORDER BY i.indexrelid)" \
-	"  FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid)," \
-	" (SELECT pg_catalog.string_agg(t.oid::pg_catalog.text || ':' ||" \
-	"   t.xmin::pg_catalog.text || ':' || p.xmin::pg_catalog.text," \
-	"   ',' ORDER BY t.oid) FROM pg_catalog.pg_trigger t" \
-	"  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid" \
-	"  WHERE t.tgrelid = c.oid)," \
-	" (SELECT pg_catalog.string_agg(w.oid::pg_catalog.text || ':' ||" \
-	"   w.xmin::pg_catalog.text, ',' ORDER BY w.oid)" \
-	"  FROM pg_catalog.pg_rewrite w WHERE w.ev_class = c.oid)))"
-
-static const char relation_sql[] =
-    "SELECT c.oid, pg_catalog.quote_ident(n.nspname) || '.' ||"
-    "  pg_catalog.quote_ident(c.relname), c.relkind, c.relpersistence,"
-    " c.reltuples, c.relkind = 'p' OR c.relam = '2', c.relhassubclass,"
-    " c.relhasrules, pg_catalog.row_security_active(c.oid),"
-    " pg_catalog.has_table_privilege(c.oid, 'SELECT'),"
-    " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid"
-    "  AND NOT t.tgisinternal AND t.tgenabled <> 'D'"
-    "  AND (t.tgtype & '66') <> 0 AND (t.tgtype & '16') <> 0),"
-    " EXISTS (SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid"
-    "  AND i.indisprimary), " FINGERPRINT "," ROOT_NAME ","
-    " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t"
-    "  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid"
-    "  WHERE t.tgrelid = c.oid AND NOT t.tgisinternal"
-    "   AND t.tgenabled <> 'D' AND p.prosrc ~* '\\mcurrent_query\\M'), "
-    POLICIES("c.oid")
-    " FROM pg_catalog.pg_class c "
-    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
-
-/* The key: the primary key, else the first unique index that is immediate,
- * valid, whole and without expressions or nullable columns. */
-static const char columns_sql[] =
-    "WITH k AS (SELECT i.indkey::pg_catalog.int2[] AS key, i.indnkeyatts AS n"
-    "  FROM pg_catalog.pg_index i"
-    "  WHERE i.indrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND i.indisunique"
-    "   AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL"
-    "   AND i.indexprs IS NULL AND NOT EXISTS ("
-    "    SELECT 1 FROM pg_catalog.pg_attribute a, "
-    "     pg_catalog.generate_series(0, i.indnkeyatts - 1) AS g(j)"
-    "    WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[g.j]"
-    "     AND NOT a.attnotnull)"
-    "  ORDER BY i.indisprimary DESC, i.indexrelid LIMIT 1) "
-    "SELECT a.attname, pg_catalog.quote_ident(a.attname),"
-    " pg_catalog.format_type(a.atttypid, a.atttypmod),"
-    " COALESCE(a.attnum = ANY ((SELECT k.key[0:k.n - 1] FROM k)"
-    "  ::pg_catalog.int2[]), false),"
-    " a.attgenerated <> '', a.attnotnull "
-    "FROM pg_catalog.pg_attribute a "
-    "WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attnum > 0"
-    " AND NOT a.attisdropped ORDER BY a.attnum";
-
-const char catalog_verify_sql[] =
-    "SELECT " FINGERPRINT " FROM pg_catalog.pg_class c "
-    "WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
-
-static const char oids_sql[] =
-    "SELECT pg_catalog.array_agg(c.oid)::pg_catalog.text "
-    "FROM pg_catalog.pg_class c "
-    "WHERE c.relnamespace = '11' AND c.relkind = 'r' AND c.oid < '16384'";
-
-static const char types_sql[] =
-    "SELECT t.oid, pg_catalog.format_type(t.oid, NULL) "
-    "FROM pg_catalog.pg_type t WHERE t.oid < '16384' AND t.typtype <> 'c'";
-
-static const char learn_sql[] =
-    "SELECT t.oid, pg_catalog.format_type(t.oid, NULL) "
-    "FROM pg_catalog.pg_type t WHERE t.oid = ANY ($1::pg_catalog.oid[])";
-/* clang-format on */
 
 struct entry {
 	TAILQ_ENTRY(entry) next;
@@ -113,7 +27,7 @@ struct asker {
 	TAILQ_ENTRY(asker) next;
 	struct catalog *catalog;
 	char *key;
-	struct entry *entry; /* verify */
+	struct entry *entry; /* used by it, where it verifies one */
 	catalog_found *found;
 	catalog_verified *verified;
 	void *arg;
@@ -181,9 +95,19 @@ asker_new(struct catalog *c, void *arg)
 }
 
 static void
+let_go(struct catalog *c, struct entry *n)
+{
+	n->uses--;
+	if (!n->cached)
+		uncache(c, n);
+}
+
+static void
 asker_free(struct asker *a)
 {
 	TAILQ_REMOVE(&a->catalog->askers, a, next);
+	if (a->entry != NULL)
+		let_go(a->catalog, a->entry);
 	free(a->key);
 	free(a);
 }
@@ -284,13 +208,24 @@ check_relation(const struct batch *b, const char *key, struct err *e)
 	return 0;
 }
 
+static struct entry *
+find(const struct catalog *c, const char *key)
+{
+	struct entry *n;
+
+	TAILQ_FOREACH (n, &c->entries, next)
+		if (strcmp(n->key, key) == 0)
+			break;
+	return n;
+}
+
 static void
 looked_up(void *arg, struct link *l UNUSED, struct batch *b)
 {
 	struct asker *a = arg;
 	struct catalog *c = a->catalog;
 	struct err e = ERR_INIT;
-	struct entry *n;
+	struct entry *n, *old;
 	catalog_found *found = a->found;
 	void *found_arg = a->arg;
 
@@ -301,6 +236,8 @@ looked_up(void *arg, struct link *l UNUSED, struct batch *b)
 		return;
 	}
 	n = read_relation(b, a->key);
+	if ((old = find(c, a->key)) != NULL)
+		uncache(c, old);
 	asker_free(a);
 	while (c->nentries >= RELATIONS_MAX)
 		uncache(c, TAILQ_LAST(&c->entries, entries_head));
@@ -330,11 +267,8 @@ struct relation *
 catalog_cached(struct catalog *c, const char *schema, const char *name)
 {
 	char *key = key_of(schema, name);
-	struct entry *n;
+	struct entry *n = find(c, key);
 
-	TAILQ_FOREACH (n, &c->entries, next)
-		if (strcmp(n->key, key) == 0)
-			break;
 	free(key);
 	if (n == NULL)
 		return NULL;
@@ -367,23 +301,11 @@ catalog_relation(struct catalog *c, const char *schema, const char *name,
 }
 
 void
-catalog_named(struct catalog *c, const char *quoted, catalog_found *found,
-    void *arg)
-{
-	look_up(c, mem_strdup(quoted), found, arg);
-}
-
-void
 catalog_release(struct catalog *c, struct relation *r)
 {
-	struct entry *n;
-
 	if (r == NULL)
 		return;
-	n = entry_of(r);
-	n->uses--;
-	if (!n->cached)
-		uncache(c, n);
+	let_go(c, entry_of(r));
 }
 
 size_t
@@ -414,22 +336,29 @@ static void
 verified(void *arg, struct link *l UNUSED, struct batch *b)
 {
 	struct asker *a = arg;
-	struct catalog *c = a->catalog;
-	struct entry *n = a->entry;
 	struct err e = ERR_INIT;
 	catalog_verified *done = a->verified;
 	void *done_arg = a->arg;
 
-	asker_free(a);
 	if (batch_is_lost(b))
 		e = *batch_err(b);
 	else
-		(void)catalog_read_look(c, &n->r, b, 0, &e);
-	n->uses--;
-	if (!n->cached)
-		uncache(c, n);
+		(void)catalog_read_look(a->catalog, &a->entry->r, b, 0, &e);
+	asker_free(a);
 	if (done != NULL)
 		done(done_arg, &e);
+}
+
+/* Whether it is still what is known of it; told to a, which is lent it. */
+static void
+look_at(struct asker *a, struct entry *n, link_done *told)
+{
+	struct batch *b = batch_new();
+
+	a->entry = n;
+	n->uses++;
+	(void)catalog_add_look(&n->r, b);
+	pool_ask(a->catalog->pool, b, told, a);
 }
 
 void
@@ -437,13 +366,50 @@ catalog_verify(struct catalog *c, struct relation *r, catalog_verified *done,
     void *arg)
 {
 	struct asker *a = asker_new(c, arg);
-	struct batch *b = batch_new();
 
-	a->entry = entry_of(r);
-	a->entry->uses++;
 	a->verified = done;
-	(void)catalog_add_look(r, b);
-	pool_ask(c->pool, b, verified, a);
+	look_at(a, entry_of(r), verified);
+}
+
+/* Where it is not, or that cannot be said, it is looked up anew. */
+static void
+seen(void *arg, struct link *l UNUSED, struct batch *b)
+{
+	struct asker *a = arg;
+	struct catalog *c = a->catalog;
+	struct entry *n = a->entry;
+	struct err e = ERR_INIT;
+	catalog_found *found = a->found;
+	void *found_arg = a->arg;
+	char *key;
+
+	if (found == NULL) {
+		asker_free(a);
+	} else if (catalog_read_look(c, &n->r, b, 0, &e) == 0) {
+		n->uses++;
+		asker_free(a);
+		found(found_arg, &n->r, NULL);
+	} else {
+		key = mem_strdup(n->key);
+		asker_free(a);
+		look_up(c, key, found, found_arg);
+	}
+}
+
+void
+catalog_named(struct catalog *c, const char *quoted, catalog_found *found,
+    void *arg)
+{
+	struct entry *n = find(c, quoted);
+	struct asker *a;
+
+	if (n == NULL) {
+		look_up(c, mem_strdup(quoted), found, arg);
+		return;
+	}
+	a = asker_new(c, arg);
+	a->found = found;
+	look_at(a, n, seen);
 }
 
 void

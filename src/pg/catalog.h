@@ -52,7 +52,8 @@ void catalog_free(struct catalog *c);
 struct relation *catalog_cached(struct catalog *c, const char *schema,
     const char *name);
 typedef void catalog_found(void *arg, struct relation *r, const struct err *e);
-/* By a name that is quoted already, as `name` is. */
+/* By a name that is quoted already, as `name` is; a lock on it is held, so that
+ * what is given is what it is. */
 void catalog_named(struct catalog *c, const char *quoted, catalog_found *found,
     void *arg);
 void catalog_relation(struct catalog *c, const char *schema, const char *name,

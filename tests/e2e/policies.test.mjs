@@ -90,3 +90,20 @@ test('one login: policies that go by the row, or by what the change leaves alone
 	const more = await w.agent.execute('DELETE FROM member WHERE id = 1', { change_id });
 	assert.equal(more.json?.complete, false, more.text);
 });
+
+test('a policy that is another by now is judged anew', async t => {
+	const w = await world(t, { setup: `
+		CREATE TABLE own(id int PRIMARY KEY, o text); INSERT INTO own VALUES (1, 'app'), (2, 'x');
+		ALTER DATABASE :DBNAME SET my.own = 'app';
+		ALTER TABLE own ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON own USING (o = current_user);` });
+	const complete = async () => {
+		const { json, text } = await w.agent.execute('DELETE FROM own WHERE id = 1');
+		assert.ok(json?.change_id, text);
+		await w.operator.rollback(json.change_id);
+		return json.complete;
+	};
+	assert.equal(await complete(), true);
+	assert.equal(await complete(), true);
+	await w.sql('ALTER POLICY p ON own USING (o = current_setting(\'my.own\', true))');
+	assert.equal(await complete(), false);
+});

@@ -58,11 +58,13 @@ test('what is always asked alike is prepared on the link that asks, once', async
 			RETURN NULL;
 		END $$;
 		CREATE TRIGGER logged AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION logged();` });
-	let long = [], spoil = false;
+	let long = [], bound = [], spoil = false;
 	proxy.on = ({ from, type, body }) => {
 		const [name, sql] = from === 'client' && type === 'P' ? body.toString().split('\0') : [];
 		if (sql?.length > 800)
 			long.push(sql);
+		if (from === 'client' && type === 'B')
+			bound.push(body.toString().split('\0')[1]);
 		if (!spoil || !name?.startsWith('airlock_kept_'))
 			return undefined;
 		spoil = false;
@@ -73,6 +75,7 @@ test('what is always asked alike is prepared on the link that asks, once', async
 	};
 	const write = async () => {
 		long = [];
+		bound = [];
 		const r = await w.agent.execute('UPDATE t SET n = n + 1 WHERE id = 7');
 		if (r.json?.change_id)
 			await w.agent.call('db_withdraw', { change_id: r.json.change_id });
@@ -89,4 +92,12 @@ test('what is always asked alike is prepared on the link that asks, once', async
 		assert.deepEqual(r.json.tables.map(x => [x.table, x.inserted, x.updated]), [['public.t', 0, 1], ['public.log', 1, 0]]);
 	}
 	assert.deepEqual(long, []);
+	// What is known of the other table is only looked over, unless it has changed.
+	const looks = () => bound.filter(name => name === 'airlock_table').length;
+	assert.equal(looks(), 2);
+	await w.sql('ALTER TABLE log ADD COLUMN why text DEFAULT \'new\'');
+	const r = await w.agent.execute('UPDATE t SET n = n + 1 WHERE id = 7');
+	const { head, rows } = await w.operator.show(r.json.change_id);
+	assert.equal(head.complete, true);
+	assert.deepEqual(Object.keys(rows.find(x => x.table === 'public.log').after), ['id', 't', 'at', 'why']);
 });
