@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/judge.h"
 #include "core/run.h"
 #include "pg/session.h"
 
@@ -69,7 +70,7 @@ make_batch(struct run *r)
 		r->i_open = batch_add_prepared(b, SESSION_OPEN, 0, NULL);
 	r->i_pinned = run_add_pins(r, b);
 	if (r->deferrable != NULL)
-		batch_add(b, r->deferrable, 0, NULL);
+		r->i_deferrable = batch_add(b, r->deferrable, 0, NULL);
 	r->i_statement =
 	    batch_add(b, sent(r), r->params.n, parameters_values(&r->params));
 	batch_rows(b, run_row, r);
@@ -319,6 +320,21 @@ run_is_whole(struct run *r, const struct link *l, const struct batch *b)
 	return false;
 }
 
+/* A constraint that was to be deferred again has gone since its name was asked
+ * for, or its schema has, or it defers no more: nothing of the statement has
+ * run. */
+static bool
+names_have_gone(const struct run *r, const struct batch *b)
+{
+	const char *state;
+
+	if (r->deferrable == NULL || batch_failed(b) != r->i_deferrable ||
+	    r->looks >= JUDGE_LOOKS_MAX)
+		return false;
+	state = result_sqlstate(batch_result(b, r->i_deferrable));
+	return text_starts_with(state, "42") || text_starts_with(state, "3F");
+}
+
 static void
 executed(void *arg, struct link *l, struct batch *b)
 {
@@ -330,6 +346,8 @@ executed(void *arg, struct link *l, struct batch *b)
 		return;
 	if (is_worth_a_retry(r, b))
 		try_again(r);
+	else if (names_have_gone(r, b))
+		run_look_again(r);
 	else if (look_at(r, b) == RUN_GO && run_examine(r, b) == RUN_GO)
 		run_go(r);
 }

@@ -198,9 +198,8 @@ run_look_before(struct run *r, struct batch *b)
 	r->i_before = reach_before(r->reach, r->way, b);
 }
 
-/* All is taken back, and judged or only looked at anew. */
-static void
-look_again(struct run *r)
+void
+run_look_again(struct run *r)
 {
 	bool again = r->again;
 
@@ -225,7 +224,7 @@ run_looked_before(struct run *r, const struct batch *b)
 	reach_before_read(reach_of(r), r->reach, r->way, b, r->i_before);
 	if (!reach_says_no(b, r->i_before))
 		return true;
-	look_again(r);
+	run_look_again(r);
 	return false;
 }
 

@@ -83,6 +83,7 @@ struct run {
 	struct text blocker; /* who was in the way, for people */
 	/* numbers of the statements in the batch */
 	size_t i_before; /* a look at the definitions, or -1 */
+	size_t i_deferrable;
 	size_t i_open, i_statement, i_constraints, i_counts, i_rows, i_lsn;
 	size_t i_pinned, i_left, i_settled; /* SESSION_PIN, each time */
 	size_t i_settling, i_last; /* counters, and what waits once more */
@@ -123,6 +124,8 @@ void run_look_cancel(struct run *r);
 void run_look_before(struct run *r, struct batch *b);
 /* Whether that look let the statement run; if not, r goes on by itself. */
 bool run_looked_before(struct run *r, const struct batch *b);
+/* All is taken back, and judged or only looked at anew, some times. */
+void run_look_again(struct run *r);
 void run_consult_cancel(struct run *r);
 /* Looks for the name that r->reply misses, and then answers; false: no need. */
 bool run_suggest(struct run *r);

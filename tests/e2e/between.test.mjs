@@ -2,6 +2,8 @@
 // change, whose snapshot still shows the catalogs as they were
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { cluster } from './lib/cluster.mjs';
+import { Proxy } from './lib/proxy.mjs';
 import { outcome, release, world } from './lib/world.mjs';
 
 after(release);
@@ -94,4 +96,32 @@ test('what a trigger made meanwhile does beside rows is listed', async t => {
 		'CREATE TRIGGER tr AFTER INSERT ON z EXECUTE FUNCTION g()', 'INSERT INTO z VALUES (1)');
 	const { head } = await w.operator.show(change_id);
 	assert.deepEqual(head.effects.map(x => x.code), ['NOTIFICATION'], JSON.stringify(head.effects));
+});
+
+test('a constraint that is dropped or renamed as it is to be deferred again fails nothing', async t => {
+	const proxy = await Proxy.start(await cluster());
+	t.after(() => proxy.close());
+	const w = await world(t, { url: w => proxy.url(w.database), setup: `
+		CREATE TABLE pa(id int PRIMARY KEY); INSERT INTO pa VALUES (1);
+		CREATE TABLE ch(p int CONSTRAINT ch_p REFERENCES pa DEFERRABLE INITIALLY DEFERRED);
+		CREATE SCHEMA s; CREATE TABLE s.a(id int CONSTRAINT s_a UNIQUE DEFERRABLE INITIALLY DEFERRED); GRANT USAGE ON SCHEMA s TO app;
+		CREATE TABLE other(id int CONSTRAINT one UNIQUE DEFERRABLE INITIALLY DEFERRED);
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+		CREATE CONSTRAINT TRIGGER late AFTER INSERT ON other DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION f();` });
+	const isDeferring = m => m.from === 'client' && m.type === 'P' && /SET CONSTRAINTS .* DEFERRED/.test(m.body.toString());
+	const { json: { change_id } } = await w.agent.execute('INSERT INTO ch VALUES (77)');
+	for (const other of ['ALTER TABLE other RENAME CONSTRAINT one TO two', 'ALTER TABLE other DROP CONSTRAINT two', 'DROP TRIGGER late ON other',
+		'REVOKE USAGE ON SCHEMA s FROM app', 'DROP SCHEMA s CASCADE']) {
+		const met = proxy.meet(isDeferring, 'stall');
+		const adding = w.agent.execute('INSERT INTO ch VALUES (1)', { change_id });
+		const link = await met;
+		await w.sql(other);
+		link.release();
+		const { json, text } = await adding;
+		assert.equal(json?.complete, true, `${other}: ${text}`);
+	}
+	const { json, text } = await w.agent.execute('INSERT INTO pa VALUES (77)', { change_id });
+	assert.equal(json?.reasons.some(x => x.code === 'DEFERRED_FAILURE'), false, text);
+	await w.operator.commit(change_id);
+	assert.equal(await w.sql('SELECT string_agg(p::text, \',\' ORDER BY p) FROM ch'), '1,1,1,1,1,77');
 });
