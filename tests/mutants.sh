@@ -17,11 +17,12 @@ failed=
 table() {
 	grep -v '^#' <<-'END'
 	# rows: each side is asked what it sees at the places of the other
-	two-way-old|src/core/sweep_pair.c|s/if \(find_place\(&s->seen, &im.was\) != -1\)/if (false)/|oracle
+	two-way-old|src/core/sweep_pair.c|s/if \(batch_cell\(b, ANSWERED, row, HEIR_SEEN\) != NULL\)/if (false)/|oracle
 	two-way-new|src/core/sweep_pair.c|s/if \(find_place\(&s->seen, &im.is\) != -1\)/if (false)/|e2e wrap
 	multixact|src/core/sweep.h|s/(\$2::pg_catalog.int8\) & 4294967295\) <) \$3/\1 0 * $3/|oracle
 	span-bound|src/core/sweep.h|s/< \$3::pg_catalog.int8\)"/< 2147483648 + 0 * $3::pg_catalog.int8)"/|e2e multixact
 	span-again|src/core/sweep_read.c|s/return s->span == SPAN_ANY \|\|/return true ||/|e2e multixact
+	span-twice|src/core/sweep_pair.c|s/NULL && met_has\(.*\)$/NULL \&\& false)/|e2e multixact
 	subxact-old|src/core/sweep.h|s/(\$1::pg_catalog.int8\) & 4294967295\)) < 2147483648/\1 = 0/|e2e wrap
 	subxact-new|src/core/sweep.h|s/(pg_catalog.age\(airlock_s.xmin\)) <= 0/\1 = 0/|oracle
 	chain|src/core/sweep_pair.c|s/(is_now) <> (airlock_k.was)/\1 IS NULL AND \1 <> \2/|oracle

@@ -44,8 +44,7 @@ sweep_leaf_done(struct sweep *s)
 
 	for (size_t i = 0; i < 2; i++) {
 		spool_close(sides[i]->spool);
-		text_release(&sides[i]->bytes);
-		free(sides[i]->values);
+		piece_release(&sides[i]->piece);
 		memset(sides[i], 0, sizeof(*sides[i]));
 	}
 	sweep_narrow_free(s);
@@ -53,11 +52,15 @@ sweep_leaf_done(struct sweep *s)
 	free(s->followed.v);
 	memset(&s->seen, 0, sizeof(s->seen));
 	memset(&s->followed, 0, sizeof(s->followed));
-	free(s->heirs);
-	s->heirs = NULL;
+	piece_release(&s->coming);
+	free(s->cells);
+	s->cells = NULL;
+	met_release(&s->heirs);
+	met_release(&s->gone);
+	s->heirs_met = 0;
 	s->lazy = s->mapped = false;
 	s->doubt = NULL;
-	s->nheirs = s->heirs_size = s->heirs_met = 0;
+	s->given_up = NULL;
 	free(s->names);
 	free(s->key);
 	s->names = NULL;
@@ -77,6 +80,7 @@ sweep_free(struct sweep *s)
 	if (s->observer != NULL)
 		pool_drop(s->run->gate->observer->pool, s->observer);
 	s->run->sweep = NULL;
+	free(s->failed_text);
 	free(s->leaves);
 	free(s);
 }
@@ -94,6 +98,11 @@ sweep_give_up(struct sweep *s, const char *why)
 {
 	struct err e = ERR_INIT;
 
+	if (s->asked[false] != NULL) { /* its rows are let go */
+		s->given_up = why;
+		link_go_on(s->observer);
+		return;
+	}
 	log_info("%s: %s is shown by its counts: %s", s->run->change->id,
 	    sweep_row(s)->name, why);
 	/* Rows of other leaves may stand already; a part is worse than counts.
@@ -111,62 +120,92 @@ sweep_give_up(struct sweep *s, const char *why)
 	sweep_next_leaf(s);
 }
 
-enum run_next
-sweep_fail(struct sweep *s, enum reason reason, const char *text)
+/* The change's link cannot be used for anything before it has answered. */
+static enum run_next
+end_run(struct sweep *s, bool too_large, enum reason reason, const char *text)
 {
 	struct run *r = s->run;
 
+	if (s->failed)
+		return RUN_WAIT;
+	if (s->asked[true] != NULL) {
+		s->failed = true;
+		s->too_large = too_large;
+		s->failed_reason = reason;
+		s->failed_text = mem_strdup(text);
+		return RUN_WAIT;
+	}
 	/* text may be of what run_refuse frees; it is copied there first */
 	r->in_batch = false;
-	return run_refuse(r, reason, "%s", text);
+	return too_large ? run_too_large(r, text)
+	                 : run_refuse(r, reason, "%s", text);
+}
+
+enum run_next
+sweep_fail(struct sweep *s, enum reason reason, const char *text)
+{
+	return end_run(s, false, reason, text);
+}
+
+void
+sweep_too_large(struct sweep *s, const char *text)
+{
+	(void)end_run(s, true, REASON_DIFF_TOO_LARGE, text);
 }
 
 /* --- questions --- */
 
-struct question {
-	struct sweep *sweep;
-	sweep_answer *then;
-	bool writer;
-};
-
 static void
-answered(void *arg, struct link *l, struct batch *b)
+answered(struct sweep *s, bool writer, struct link *l, struct batch *b)
 {
-	struct question q = *(struct question *)arg;
-	struct sweep *s = q.sweep;
+	sweep_answer *then = s->asked[writer];
 	struct run *r = s->run;
 
-	free(arg);
-	r->in_batch = false;
-	if (batch_is_lost(b) && q.writer) {
+	s->asked[writer] = NULL;
+	r->in_batch = s->asked[!writer] != NULL;
+	if (batch_is_lost(b) && writer) {
 		(void)run_link_failed(r, batch_err(b), true);
-		return;
-	}
-	if (batch_is_lost(b)) {
+	} else if (batch_is_lost(b)) {
 		s->observer = NULL;
 		pool_drop(r->gate->observer->pool, l);
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
 		    "the observer's link was lost while the diff was made");
-		return;
-	}
-	if (r->cancelled) {
+	} else if (r->cancelled) {
 		(void)sweep_fail(s, REASON_UNAVAILABLE,
 		    "the call was cancelled");
+	} else if (!s->failed) {
+		then(s, b);
+	}
+}
+
+static void
+observer_answered(void *arg, struct link *l, struct batch *b)
+{
+	answered(arg, false, l, b);
+}
+
+static void
+writer_answered(void *arg, struct link *l, struct batch *b)
+{
+	struct sweep *s = arg;
+
+	if (s->failed && !batch_is_lost(b)) {
+		s->asked[true] = NULL;
+		s->failed = false;
+		(void)end_run(s, s->too_large, s->failed_reason,
+		    s->failed_text);
 		return;
 	}
-	q.then(s, b);
+	answered(s, true, l, b);
 }
 
 void
 sweep_ask(struct sweep *s, bool writer, struct batch *b, sweep_answer *then)
 {
-	struct question *q = mem_new(sizeof(*q));
-
-	q->sweep = s;
-	q->then = then;
-	q->writer = writer;
+	s->asked[writer] = then;
 	s->run->in_batch = true;
-	link_run(writer ? s->run->change->link : s->observer, b, answered, q);
+	link_run(writer ? s->run->change->link : s->observer, b,
+	    writer ? writer_answered : observer_answered, s);
 }
 
 /* The writer's transaction must survive a question that fails. */
@@ -192,8 +231,9 @@ add_begin(struct sweep *s, struct batch *b)
 {
 	char *snapshot = mem_printf("SET TRANSACTION SNAPSHOT '%s'",
 	    s->run->change->snapshot);
-	char *timeout = mem_printf("SET LOCAL statement_timeout = %d",
-	    s->run->gate->o->limits.write_timeout_ms);
+	/* Its reading takes as long as the writer is asked about the rows. */
+	char *timeout = mem_printf("SET LOCAL statement_timeout = '%llds'",
+	    s->run->gate->o->limits.write_timeout_ms / 1000 * 10LL + 1);
 
 	batch_add(b, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0,
 	    NULL);
@@ -280,10 +320,10 @@ prepare_leaf(struct sweep *s)
 		s->names[i] = rel->columns[i].name;
 		s->key[i] = rel->columns[i].key;
 	}
-	s->after.values =
-	    mem_array(PIECE * rel->ncolumns, sizeof(*s->after.values));
-	s->before.values =
-	    mem_array(PIECE * rel->ncolumns, sizeof(*s->before.values));
+	s->cells = mem_array(rel->ncolumns, sizeof(*s->cells));
+	piece_begin(&s->after.piece, rel->ncolumns);
+	piece_begin(&s->before.piece, rel->ncolumns);
+	piece_begin(&s->coming, rel->ncolumns);
 }
 
 /* --- how it is read --- */

@@ -2,9 +2,8 @@
 #ifndef AIRLOCK_CORE_SWEEP_H
 #define AIRLOCK_CORE_SWEEP_H
 
+#include "core/piece.h"
 #include "core/run.h"
-
-#define PIECE 500 /* rows to a question */
 
 /* A row of the writer's that we wrote: age() is relative to our own top
  * transaction id, and those of our subtransactions are always larger. */
@@ -12,16 +11,18 @@
 /* A row of the observer's that we replaced, or that somebody locked: $1 our id,
  * $2 the next multixact at our beginning, $3 how many more at most can be there
  * now.  An id that was left in a row cannot be told from a multixact, so the
- * bound keeps most of them out; others make new ones on our rows while we read
- * (FOR KEY SHARE), so it must be looked at again after the rows were read. */
+ * bound keeps most of them out (what is our very id needs no arithmetic);
+ * others make new ones on our rows while we read (FOR KEY SHARE), so it must be
+ * looked at again after the rows were read. */
 #define SWEEP_SPAN(first)                                                         \
 	"(pg_catalog.mxid_age('1'::pg_catalog.xid)::pg_catalog.int8 + 1 - " first \
 	"::pg_catalog.int8) & 4294967295"
 #define SPAN_ROOM 256
 #define SPAN_ANY 2147483648u
 #define SWEEP_OLD                                                              \
-	"airlock_s.xmax <> '0' AND "                                           \
-	"(((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "               \
+	"airlock_s.xmax <> '0' AND (airlock_s.xmax = "                         \
+	"($1::pg_catalog.int8 & 4294967295)::pg_catalog.text::pg_catalog.xid " \
+	"OR ((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "             \
 	"$1::pg_catalog.int8) & 4294967295) < 2147483648 OR "                  \
 	"((airlock_s.xmax::pg_catalog.text::pg_catalog.int8 - "                \
 	"$2::pg_catalog.int8) & 4294967295) < $3::pg_catalog.int8)"
@@ -29,11 +30,7 @@
 /* One side of one leaf: rows in a spool, then a piece of them in memory. */
 struct side {
 	struct spool *spool;
-	size_t n;
-	struct rowid ids[PIECE];
-	struct value *values; /* PIECE * columns; they lie in bytes */
-	struct text bytes;
-	bool last;
+	struct piece piece;
 	uint64_t found;
 };
 
@@ -43,6 +40,10 @@ struct places {
 	uint64_t *v;
 	int n, size, hint;
 };
+
+struct sweep;
+/* An answer to a question of the sweep's; its batch is whole. */
+typedef void sweep_answer(struct sweep *s, struct batch *b);
 
 /*
  * For each leaf of each table that is not proved, in turn:
@@ -54,7 +55,8 @@ struct places {
  *             unless it is larger than sweep_limit
  *   after     rows whose xmin is ours, from the writer
  *   before    rows whose xmax is ours or a multixact newer than we, from the
- *             observer
+ *             observer; while it is read, the writer is asked about
+ *             those that have come (core/sweep_stream.c)
  *   pair      a row that the other side still sees at the same place is not
  *             one; of the rest an old row is followed to the new one that took
  *             its place, else it was deleted, and a new one inserted
@@ -87,15 +89,22 @@ struct sweep {
 	bool no_map; /* the database has nothing to read one with */
 	bool moves;  /* policies may have written as we read */
 	struct side after, before;
-	uint64_t *heirs; /* places of new rows that took an old one's */
-	size_t nheirs, heirs_size, heirs_met;
+	struct value *cells; /* one row's */
+	struct piece coming; /* old rows that the writer is asked about next */
+	bool span_held;      /* by the reading of old rows that was last */
+	struct met heirs;    /* new rows that took an old one's place, and */
+	struct met gone;     /* old ones that were deleted */
+	size_t heirs_met;
 	struct places seen, followed; /* of the answers to a piece */
 	bool lazy; /* new rows are not read: old ones may lead to them all */
 	struct err row_err;
+	sweep_answer *asked[2]; /* whoever waits for observer and writer */
+	const char *given_up;   /* why, while the observer is still read */
+	bool failed, too_large; /* the run ends when the writer has answered */
+	enum reason failed_reason;
+	char *failed_text;
 };
 
-/* An answer to a question of the sweep's; its batch is whole. */
-typedef void sweep_answer(struct sweep *s, struct batch *b);
 void sweep_ask(struct sweep *s, bool writer, struct batch *b,
     sweep_answer *then);
 /* A batch for the writer, whose transaction must survive a question that
@@ -110,10 +119,11 @@ void sweep_next_leaf(struct sweep *s);
 void sweep_leaf_done(struct sweep *s);
 void sweep_give_up(struct sweep *s, const char *why);
 enum run_next sweep_fail(struct sweep *s, enum reason reason, const char *text);
+/* The same of images that are too many. */
+void sweep_too_large(struct sweep *s, const char *text);
 /* core/sweep_read.c */
 bool sweep_open_spools(struct sweep *s);
 void sweep_set_span(struct sweep *s, uint64_t span);
-void sweep_read_before(struct sweep *s);
 bool sweep_row_failed(struct sweep *s);
 /* Adds a look at the multixacts behind a reading of old rows; whether the bound
  * has held. */
@@ -123,6 +133,7 @@ bool sweep_span_holds(const struct sweep *s, const struct batch *b, size_t i);
  * batch's last statement are kept, new ones from the writer, old ones from the
  * observer. */
 void sweep_add_columns(const struct relation *rel, struct text *t);
+void sweep_value(const PGresult *res, int row, int col, struct value *v);
 void sweep_take_rows(struct sweep *s, bool writer, struct batch *b);
 /* core/sweep_narrow.c: false where the leaf is not worth it; else the answer is
  * sweep_pair, or this for a leaf that must be read whole. */
@@ -131,8 +142,20 @@ void sweep_narrow_free(struct sweep *s);
 void sweep_leaf_whole(struct sweep *s);
 /* core/sweep_visible.c: the same, once for each leaf. */
 bool sweep_visible(struct sweep *s);
+/* core/sweep_stream.c: old rows of a leaf that is read whole; each piece that
+ * has come is paired while the next one comes. */
+void sweep_read_before(struct sweep *s);
 /* core/sweep_pair.c: both spools are full and rewound. */
 void sweep_pair(struct sweep *s);
+/* What became of the rows in s->before.piece, asked and told. */
+void sweep_ask_heirs(struct sweep *s, sweep_answer *then);
+/* False where the sweep is over or the leaf given up. */
+bool sweep_heirs_told(struct sweep *s, const struct batch *b);
+/* Takes an old row of a piece by that answer. */
+bool sweep_take_before(struct sweep *s, const struct piece *p,
+    const struct batch *b);
+/* All old rows are taken. */
+void sweep_before_done(struct sweep *s);
 /* New rows, which are read last where they were not read first. */
 void sweep_read_after(struct sweep *s);
 void sweep_pair_after(struct sweep *s);

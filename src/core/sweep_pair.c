@@ -7,54 +7,7 @@
 #include "base/mem.h"
 #include "core/sweep.h"
 
-#define BYTES_KEPT ((size_t)1 << 20) /* more is given back */
-
 static sweep_answer after_paired, before_paired;
-
-/* --- pieces --- */
-
-static int
-fill(struct sweep *s, struct side *d, struct err *e)
-{
-	size_t n = s->leaf->ncolumns, at = 0;
-	int rc = 1;
-
-	if (d->bytes.size > BYTES_KEPT)
-		text_release(&d->bytes);
-	text_reset(&d->bytes);
-	d->n = 0;
-	while (d->n < PIECE) {
-		struct value *v = &d->values[d->n * n];
-
-		rc = spool_next(d->spool, &d->ids[d->n], v, n, e);
-		if (rc != 1)
-			break;
-		for (size_t i = 0; i < n; i++)
-			if (v[i].p != NULL)
-				text_addn(&d->bytes, v[i].p, v[i].len);
-		d->n++;
-	}
-	/* The memory has stopped moving. */
-	for (size_t i = 0; i < d->n * n; i++)
-		if (d->values[i].p != NULL) {
-			d->values[i].p = text_str(&d->bytes) + at;
-			at += d->values[i].len;
-		}
-	d->last = rc == 0;
-	return rc == -1 ? -1 : 0;
-}
-
-/* The places of a piece, as an array of tid. */
-static char *
-places(const struct side *d)
-{
-	struct text t = { 0 };
-
-	for (size_t i = 0; i < d->n; i++)
-		rowid_add_ctid(&t, &d->ids[i]);
-	text_end_items(&t);
-	return text_take(&t);
-}
 
 /* Which of these places a side sees: what both see is not changed by us. */
 static void
@@ -73,24 +26,34 @@ add_seen(struct sweep *s, const char *list, struct batch *b)
 /*
  * What became of old rows: currtid2 follows the chain of versions that an
  * UPDATE leaves, whatever of the row it changed, to the last one that the
- * writer sees; of a row that was deleted there is none.
+ * writer sees; where that is no other, the row itself is looked for: one that
+ * was only locked is still there, one that was deleted is not.  Each place has
+ * one row in the answer.
  */
+enum { HEIR_WAS, HEIR_IS, HEIR_SEEN, HEIR_COLUMNS };
+#define ANSWERED 2 /* that step, behind a savepoint and settings */
+
 static void
 add_heirs(struct sweep *s, const char *list, struct batch *b)
 {
 	const char *values[] = { list, s->leaf->name };
+	const char *name = s->leaf->name;
 	struct text t = { 0 };
 
-	text_add(&t, "SELECT airlock_k.was, airlock_s.ctid");
+	text_addf(&t,
+	    "SELECT airlock_k.was, airlock_s.ctid, CASE WHEN airlock_s.ctid IS "
+	    "NULL THEN (SELECT true FROM ONLY %s AS airlock_o WHERE "
+	    "airlock_o.ctid = airlock_k.was) END",
+	    name);
 	for (size_t i = 0; i < s->leaf->ncolumns; i++)
 		text_addf(&t, ", airlock_s.%s", s->leaf->columns[i].quoted);
 	text_addf(&t,
 	    " FROM (SELECT airlock_u.was, pg_catalog.currtid2("
 	    "$2::pg_catalog.text, airlock_u.was) AS is_now FROM "
 	    "pg_catalog.unnest($1::pg_catalog.tid[]) AS airlock_u(was)) AS "
-	    "airlock_k JOIN ONLY %s AS airlock_s ON airlock_s.ctid = "
-	    "airlock_k.is_now WHERE airlock_k.is_now <> airlock_k.was",
-	    s->leaf->name);
+	    "airlock_k LEFT JOIN ONLY %s AS airlock_s ON airlock_s.ctid = "
+	    "airlock_k.is_now AND airlock_k.is_now <> airlock_k.was",
+	    name);
 	batch_add(b, text_str(&t), 2, values);
 	text_release(&t);
 }
@@ -142,35 +105,6 @@ find_place(struct places *p, const struct rowid *id)
 	return -1;
 }
 
-/* --- new rows that have their old ones --- */
-
-static int
-by_place(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static void
-add_heir(struct sweep *s, const struct rowid *id)
-{
-	if (s->nheirs == s->heirs_size) {
-		s->heirs_size += s->heirs_size / 4 + 1024;
-		s->heirs = mem_grow(s->heirs, s->heirs_size, sizeof(*s->heirs));
-	}
-	s->heirs[s->nheirs++] = place_of(id);
-}
-
-static bool
-is_heir(const struct sweep *s, const struct rowid *id)
-{
-	uint64_t place = place_of(id);
-
-	return s->nheirs > 0 && bsearch(&place, s->heirs, s->nheirs,
-				    sizeof(place), by_place) != NULL;
-}
-
 /* --- images --- */
 
 static int
@@ -190,111 +124,217 @@ store(struct sweep *s, struct image *im, struct err *e)
 	return 0;
 }
 
-/* An old row that we replaced, with the one in its place: row of step 2. */
+/* An old row that we replaced, with the one in its place. */
 static int
 take_pair(struct sweep *s, struct image *im, const struct batch *b, int row,
     struct err *e)
 {
-	size_t n = s->leaf->ncolumns;
-	struct value *after = mem_array(n, sizeof(*after));
-	int rc = rowid_parse_ctid(batch_cell(b, 2, row, 1), &im->is, e);
+	const PGresult *res = batch_result(b, ANSWERED);
 
-	im->is.leaf = s->leaf->oid;
-	for (size_t c = 0; c < n; c++) {
-		after[c].p = batch_cell(b, 2, row, 2 + (int)c);
-		after[c].len =
-		    (size_t)PQgetlength(batch_result(b, 2), row, 2 + (int)c);
-	}
+	for (size_t c = 0; c < s->leaf->ncolumns; c++)
+		sweep_value(res, row, HEIR_COLUMNS + (int)c, &s->cells[c]);
 	im->op = IMAGE_UPDATE;
-	im->after = after;
-	if (rc == 0) {
-		add_heir(s, &im->is);
-		rc = store(s, im, e);
-	}
-	free(after);
-	return rc;
+	im->after = s->cells;
+	met_add(&s->heirs, place_of(&im->is));
+	return store(s, im, e);
 }
 
 static int
-take_before(struct sweep *s, size_t i, const struct batch *b, struct err *e)
+take_old(struct sweep *s, const struct piece *p, size_t i,
+    const struct batch *b, struct err *e)
 {
 	struct image im = { .op = IMAGE_DELETE,
-		.before = &s->before.values[i * s->leaf->ncolumns],
-		.was = s->before.ids[i] };
-	int row;
+		.before = &p->values[i * s->leaf->ncolumns],
+		.was = p->ids[i] };
+	int row = find_place(&s->followed, &im.was);
+	const char *is;
 
-	if (find_place(&s->seen, &im.was) != -1)
+	if (row == -1)
+		return err_set(e, ERR_BUG,
+		    "a row was asked after and not answered");
+	if (batch_cell(b, ANSWERED, row, HEIR_SEEN) != NULL)
 		return 0; /* only locked, or others did it, or rolled back */
+	is = batch_cell(b, ANSWERED, row, HEIR_IS);
+	if (is == NULL && met_has(&s->gone, place_of(&im.was)))
+		return 0; /* taken when it was read before */
+	im.is.leaf = is != NULL ? s->leaf->oid : 0;
+	if (is != NULL && rowid_parse_ctid(is, &im.is, e) == -1)
+		return -1;
+	if (is != NULL && met_has(&s->heirs, place_of(&im.is)))
+		return 0;
 	s->before.found++;
-	row = find_place(&s->followed, &im.was);
-	return row == -1 ? store(s, &im, e) : take_pair(s, &im, b, row, e);
+	if (is != NULL)
+		return take_pair(s, &im, b, row, e);
+	if (s->span != SPAN_ANY)
+		met_add(&s->gone, place_of(&im.was));
+	return store(s, &im, e);
 }
 
 static int
 take_after(struct sweep *s, size_t i, struct err *e)
 {
+	const struct piece *p = &s->after.piece;
 	struct image im = { .op = IMAGE_INSERT,
-		.after = &s->after.values[i * s->leaf->ncolumns],
-		.is = s->after.ids[i] };
+		.after = &p->values[i * s->leaf->ncolumns],
+		.is = p->ids[i] };
 
 	if (find_place(&s->seen, &im.is) != -1)
 		return 0; /* an old row whose id has come round */
 	s->after.found++;
-	if (!is_heir(s, &im.is))
+	if (!met_has(&s->heirs, place_of(&im.is)))
 		return store(s, &im, e);
 	s->heirs_met++;
 	return 0;
 }
 
-/* --- one piece after the other --- */
+static void
+stored(struct sweep *s, const struct err *e)
+{
+	if (e->code == ERR_LIMIT)
+		sweep_too_large(s, e->text);
+	else
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e->text);
+}
+
+/* --- old rows --- */
+
+/* Whatever the planner thinks of a table of that size, each row is looked up
+ * by its place. */
+#define BY_PLACE                                                               \
+	"SELECT pg_catalog.set_config(s, 'off', true) FROM pg_catalog.unnest(" \
+	"'{enable_hashjoin,enable_mergejoin,enable_seqscan}'::pg_catalog.text" \
+	"[]) AS airlock_u(s)"
 
 void
-sweep_pair_after(struct sweep *s)
+sweep_ask_heirs(struct sweep *s, sweep_answer *then)
+{
+	struct batch *b = sweep_guarded_batch();
+	char *list = piece_places(&s->before.piece);
+
+	batch_add(b, BY_PLACE, 0, NULL);
+	add_heirs(s, list, b);
+	free(list);
+	sweep_add_back(b);
+	sweep_ask(s, true, b, then);
+}
+
+bool
+sweep_heirs_told(struct sweep *s, const struct batch *b)
+{
+	size_t back = ANSWERED + 2; /* behind a sync */
+
+	if (batch_state(b, back) != BATCH_OK ||
+	    batch_state(b, back + 1) != BATCH_OK) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE,
+		    "the transaction could not be put back after a search");
+		return false;
+	}
+	if (batch_state(b, ANSWERED) == BATCH_OK)
+		return true;
+	sweep_give_up(s, "the writer could not follow its rows");
+	return false;
+}
+
+bool
+sweep_take_before(struct sweep *s, const struct piece *p, const struct batch *b)
 {
 	struct err e = ERR_INIT;
-	struct batch *b = batch_new();
-	char *list;
 
-	if (fill(s, &s->after, &e) == -1) {
-		batch_free(b);
-		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	read_answer(&s->followed, b, ANSWERED);
+	for (size_t i = 0; i < p->n; i++)
+		if (take_old(s, p, i, b, &e) == -1) {
+			stored(s, &e);
+			return false;
+		}
+	return true;
+}
+
+/* Nothing was inserted, and each row updated has been met by its old one: what
+ * the writer holds of ours cannot be more. */
+static bool
+all_are_heirs(struct sweep *s)
+{
+	const uint64_t *n = sweep_row(s)->n;
+
+	if (s->before.found != n[IMAGE_UPDATE] + n[IMAGE_DELETE] ||
+	    s->heirs.n != n[IMAGE_UPDATE])
+		return false;
+	s->after.found = s->heirs_met = s->heirs.n;
+	return true;
+}
+
+static void prove_leaf(struct sweep *s);
+
+void
+sweep_before_done(struct sweep *s)
+{
+	struct err e = ERR_INIT;
+
+	if (s->lazy && all_are_heirs(s)) {
+		prove_leaf(s);
 		return;
 	}
-	list = places(&s->after);
-	add_seen(s, list, b);
-	free(list);
-	sweep_ask(s, false, b, after_paired);
+	met_sort(&s->heirs);
+	if (s->lazy)
+		sweep_read_after(s);
+	else if (spool_rewind(s->after.spool, &e) == -1)
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
+	else
+		sweep_pair_after(s);
 }
 
 static void
 pair_before(struct sweep *s)
 {
 	struct err e = ERR_INIT;
-	struct batch *b = sweep_guarded_batch();
-	char *list;
 
-	if (fill(s, &s->before, &e) == -1) {
-		batch_free(b);
+	if (piece_fill(&s->before.piece, s->before.spool, s->leaf->ncolumns,
+		&e) == -1)
 		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
-		return;
-	}
-	list = places(&s->before);
-	add_seen(s, list, b);
-	add_heirs(s, list, b);
-	free(list);
-	sweep_add_back(b);
-	sweep_ask(s, true, b, before_paired);
+	else
+		sweep_ask_heirs(s, before_paired);
 }
 
 static void
-stored(struct sweep *s, const struct err *e)
+before_paired(struct sweep *s, struct batch *b)
 {
-	if (e->code != ERR_LIMIT) {
-		(void)sweep_fail(s, REASON_UNAVAILABLE, e->text);
+	if (!sweep_heirs_told(s, b) ||
+	    !sweep_take_before(s, &s->before.piece, b))
+		return;
+	if (s->before.piece.last)
+		sweep_before_done(s);
+	else
+		pair_before(s);
+}
+
+/* Old rows first: each knows the new one that took its place.  New rows that
+ * none has led to were inserted.  What was deleted and inserted again under
+ * the same key is found when the change is settled (store_settle). */
+void
+sweep_pair(struct sweep *s)
+{
+	pair_before(s);
+}
+
+/* --- new rows --- */
+
+void
+sweep_pair_after(struct sweep *s)
+{
+	struct err e = ERR_INIT;
+	struct batch *b;
+	char *list;
+
+	if (piece_fill(&s->after.piece, s->after.spool, s->leaf->ncolumns,
+		&e) == -1) {
+		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
 		return;
 	}
-	s->run->in_batch = false;
-	(void)run_too_large(s->run, e->text);
+	b = batch_new();
+	list = piece_places(&s->after.piece);
+	add_seen(s, list, b);
+	free(list);
+	sweep_ask(s, false, b, after_paired);
 }
 
 /* What was found against what was counted; see struct sweep. */
@@ -309,7 +349,7 @@ prove_leaf(struct sweep *s)
 	bool within =
 	    s->after.found <= most_after && s->before.found <= most_before;
 
-	if (s->heirs_met != s->nheirs) {
+	if (s->heirs_met != s->heirs.n) {
 		sweep_give_up(s,
 		    "its old rows and new ones do not fit together");
 		return;
@@ -336,73 +376,13 @@ after_paired(struct sweep *s, struct batch *b)
 		return;
 	}
 	read_answer(&s->seen, b, 0);
-	for (size_t i = 0; i < s->after.n; i++)
+	for (size_t i = 0; i < s->after.piece.n; i++)
 		if (take_after(s, i, &e) == -1) {
 			stored(s, &e);
 			return;
 		}
-	if (!s->after.last)
+	if (!s->after.piece.last)
 		sweep_pair_after(s);
 	else
 		prove_leaf(s);
-}
-
-/* Nothing was inserted, and each row updated has been met by its old one: what
- * the writer holds of ours cannot be more. */
-static bool
-all_are_heirs(struct sweep *s)
-{
-	const uint64_t *n = sweep_row(s)->n;
-
-	if (s->before.found != n[IMAGE_UPDATE] + n[IMAGE_DELETE] ||
-	    s->nheirs != n[IMAGE_UPDATE])
-		return false;
-	s->after.found = s->heirs_met = s->nheirs;
-	return true;
-}
-
-static void
-before_paired(struct sweep *s, struct batch *b)
-{
-	struct err e = ERR_INIT;
-	size_t back = 4; /* savepoint, seen, heirs, sync */
-
-	if (batch_state(b, back) != BATCH_OK ||
-	    batch_state(b, back + 1) != BATCH_OK) {
-		(void)sweep_fail(s, REASON_UNAVAILABLE,
-		    "the transaction could not be put back after a search");
-		return;
-	}
-	if (batch_state(b, 1) != BATCH_OK || batch_state(b, 2) != BATCH_OK) {
-		sweep_give_up(s, "the writer could not follow its rows");
-		return;
-	}
-	read_answer(&s->seen, b, 1);
-	read_answer(&s->followed, b, 2);
-	for (size_t i = 0; i < s->before.n; i++)
-		if (take_before(s, i, b, &e) == -1) {
-			stored(s, &e);
-			return;
-		}
-	if (!s->before.last) {
-		pair_before(s);
-		return;
-	}
-	if (s->nheirs > 0)
-		qsort(s->heirs, s->nheirs, sizeof(*s->heirs), by_place);
-	if (!s->lazy)
-		sweep_pair_after(s);
-	else if (all_are_heirs(s))
-		prove_leaf(s);
-	else
-		sweep_read_after(s);
-}
-
-/* Old rows first: each knows the new one that took its place.  New rows that
- * none has led to were inserted.  What was deleted and inserted again under
- * the same key is found when the change is settled (store_settle). */
-void
-sweep_pair(struct sweep *s)
-{
-	pair_before(s);
 }

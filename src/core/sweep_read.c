@@ -7,26 +7,28 @@
 #include "base/mem.h"
 #include "core/sweep.h"
 
-static sweep_answer after_read, before_read;
+static sweep_answer after_read;
+
+void
+sweep_value(const PGresult *res, int row, int col, struct value *v)
+{
+	v->len = (size_t)PQgetlength(res, row, col);
+	v->p = v->len == 0 && PQgetisnull(res, row, col)
+	           ? NULL
+	           : PQgetvalue(res, row, col);
+}
 
 static int
 keep(struct sweep *s, struct side *d, const PGresult *res, struct err *e)
 {
 	size_t n = s->leaf->ncolumns;
-	struct value *v = d->values; /* no piece is in them yet */
 	struct rowid id = { .leaf = s->leaf->oid };
 
 	if (rowid_parse_ctid(PQgetvalue(res, 0, 0), &id, e) == -1)
 		return -1;
-	for (size_t i = 0; i < n; i++) {
-		int col = 1 + (int)i;
-
-		v[i].len = (size_t)PQgetlength(res, 0, col);
-		v[i].p = v[i].len == 0 && PQgetisnull(res, 0, col)
-		             ? NULL
-		             : PQgetvalue(res, 0, col);
-	}
-	return spool_add(d->spool, &id, v, n, e);
+	for (size_t i = 0; i < n; i++)
+		sweep_value(res, 0, 1 + (int)i, &s->cells[i]);
+	return spool_add(d->spool, &id, s->cells, n, e);
 }
 
 static void
@@ -116,25 +118,6 @@ sweep_span_holds(const struct sweep *s, const struct batch *b, size_t i)
 	       (now != NULL && strtoull(now, NULL, 10) < s->span);
 }
 
-void
-sweep_read_before(struct sweep *s)
-{
-	const struct change *c = s->run->change;
-	struct batch *b = batch_new();
-	struct text sql = { 0 };
-	const char *values[] = { c->xid, c->multixact, s->span_text };
-
-	text_add(&sql, "SELECT ");
-	sweep_add_columns(s->leaf, &sql);
-	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_OLD,
-	    s->leaf->name);
-	batch_add(b, text_str(&sql), 3, values);
-	sweep_take_rows(s, false, b);
-	sweep_add_span(s, b);
-	sweep_ask(s, false, b, before_read);
-	text_release(&sql);
-}
-
 bool
 sweep_row_failed(struct sweep *s)
 {
@@ -166,30 +149,4 @@ after_read(struct sweep *s, struct batch *b)
 		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
 	else
 		sweep_pair_after(s);
-}
-
-static void
-before_read(struct sweep *s, struct batch *b)
-{
-	struct err e = ERR_INIT;
-
-	if (sweep_row_failed(s))
-		return;
-	if (batch_state(b, 0) != BATCH_OK) {
-		(void)sweep_fail(s, REASON_UNAVAILABLE,
-		    "the observer could not search a table");
-		return;
-	}
-	if (!sweep_span_holds(s, b, 1)) {
-		sweep_set_span(s, SPAN_ANY);
-		if (open_spool(s, &s->before))
-			sweep_read_before(s);
-		return;
-	}
-	if (spool_rewind(s->after.spool, &e) == -1 ||
-	    spool_rewind(s->before.spool, &e) == -1) {
-		(void)sweep_fail(s, REASON_UNAVAILABLE, e.text);
-		return;
-	}
-	sweep_pair(s);
 }

@@ -524,9 +524,44 @@ rowid_parse(const char *leaf, const char *ctid, struct rowid *r, struct err *e)
 	return 0;
 }
 
+static char *
+put_number(char *p, uint64_t v, char behind)
+{
+	char digits[20];
+	size_t n = 0;
+
+	do
+		digits[n++] = (char)('0' + v % 10);
+	while ((v /= 10) != 0);
+	while (n > 0)
+		*p++ = digits[--n];
+	*p++ = behind;
+	return p;
+}
+
+char *
+rowid_put(char *p, const struct rowid *r)
+{
+	p = put_number(p, r->leaf, ' ');
+	return rowid_put_ctid(p, r);
+}
+
+char *
+rowid_put_ctid(char *p, const struct rowid *r)
+{
+	*p++ = '(';
+	p = put_number(p, r->block, ',');
+	return put_number(p, r->item, ')');
+}
+
 void
 rowid_add_ctid(struct text *array, const struct rowid *r)
 {
-	text_addf(array, "%s\"(%u,%u)\"", array->len > 0 ? "," : "{", r->block,
-	    r->item);
+	char item[ROWID_SIZE], *p = item;
+
+	*p++ = array->len > 0 ? ',' : '{';
+	*p++ = '"';
+	p = rowid_put_ctid(p, r);
+	*p++ = '"';
+	text_addn(array, item, (size_t)(p - item));
 }

@@ -80,6 +80,11 @@ int rowid_parse(const char *leaf, const char *ctid, struct rowid *r,
 /* The place alone. */
 int rowid_parse_ctid(const char *ctid, struct rowid *r,
     struct err *e) MUST_CHECK;
+/* The same written: "leaf (block,item)", and the place alone, without a NUL;
+ * each gives the end of what it wrote, of less than ROWID_SIZE bytes. */
+#define ROWID_SIZE 40
+char *rowid_put(char *p, const struct rowid *r);
+char *rowid_put_ctid(char *p, const struct rowid *r);
 /* Appends the place as an item of an array literal (text_add_item). */
 void rowid_add_ctid(struct text *array, const struct rowid *r);
 

@@ -134,32 +134,14 @@ undo(struct rowfile *f, size_t before)
 }
 
 static char *
-add_number(char *p, uint64_t v, char behind)
-{
-	char digits[20];
-	size_t n = 0;
-
-	do
-		digits[n++] = (char)('0' + v % 10);
-	while ((v /= 10) != 0);
-	while (n > 0)
-		*p++ = digits[--n];
-	*p++ = behind;
-	return p;
-}
-
-static char *
 add_rowid(char *p, const struct rowid *r)
 {
-	p = add_number(p, r->leaf, ' ');
-	*p++ = '(';
-	p = add_number(p, r->block, ',');
-	p = add_number(p, r->item, ')');
+	p = rowid_put(p, r);
 	*p++ = ' ';
 	return p;
 }
 
-#define TAIL_MAX 160 /* two places of at most 31 bytes, a hash, and more */
+#define TAIL_MAX (2 * ROWID_SIZE + DIGEST_HEX_SIZE + 8)
 
 static void
 add_tail(struct rowfile *f, const struct image *im,

@@ -107,8 +107,11 @@ link_watch(struct link *l, short what)
 		return;
 	if (l->io != NULL)
 		event_free(l->io);
-	l->io = event_new(l->base, fd, what | EV_PERSIST, on_socket, l);
+	l->io = NULL;
 	l->io_what = what;
+	if (what == 0)
+		return;
+	l->io = event_new(l->base, fd, what | EV_PERSIST, on_socket, l);
 	event_add(l->io, NULL);
 }
 

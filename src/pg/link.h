@@ -49,6 +49,11 @@ void link_free(struct link *l);
 typedef void link_done(void *arg, struct link *l, struct batch *b);
 /* Takes b.  The link must be up and idle. */
 void link_run(struct link *l, struct batch *b, link_done *done, void *arg);
+/* Rows of the batch under way are not given (batch_rows) until link_go_on; the
+ * server waits when it has sent what the socket and a buffer take.  May be
+ * called by the one that is given a row, which is the last then. */
+void link_hold(struct link *l);
+void link_go_on(struct link *l);
 bool link_is_up(const struct link *l);
 bool link_is_idle(const struct link *l);
 /* Ends the link as if the server had closed it: down is told from the loop. */

@@ -65,11 +65,30 @@ void
 link_flush(struct link *l)
 {
 	int rc = PQflush(l->conn);
+	short read = l->held ? 0 : EV_READ;
 
 	if (rc == -1)
 		link_die(l, ERR_DATABASE, PQerrorMessage(l->conn));
 	else
-		link_watch(l, rc == 1 ? EV_READ | EV_WRITE : EV_READ);
+		link_watch(l, rc == 1 ? read | EV_WRITE : read);
+}
+
+void
+link_hold(struct link *l)
+{
+	l->held = true;
+	link_watch(l, l->io_what & EV_WRITE);
+}
+
+void
+link_go_on(struct link *l)
+{
+	if (!l->held || l->state == LINK_DEAD)
+		return;
+	l->held = false;
+	l->going = true;
+	link_watch(l, l->io_what | EV_READ);
+	event_active(l->io, EV_READ, 0);
 }
 
 void
@@ -204,6 +223,7 @@ finish(struct link *l)
 	struct batch *b = l->batch;
 
 	l->batch = NULL;
+	l->held = l->going = false;
 	l->state = LINK_IDLE;
 	l->done(l->done_arg, l, b);
 	batch_free(b);
@@ -213,7 +233,7 @@ finish(struct link *l)
 static bool
 drain(struct link *l)
 {
-	while (l->state != LINK_DEAD && l->at < l->batch->n &&
+	while (l->state != LINK_DEAD && l->at < l->batch->n && !l->held &&
 	       !PQisBusy(l->conn)) {
 		struct batch_step *s = &l->batch->v[l->at];
 		PGresult *r = PQgetResult(l->conn);
@@ -243,6 +263,16 @@ link_readable(struct link *l)
 {
 	int waiting = 0;
 
+	if (l->held)
+		return;
+	/* Nothing is read on top of what has been: a buffer that is filled
+	 * faster than it is emptied would grow with the rows. */
+	if (l->going && l->batch != NULL) {
+		l->going = false;
+		if (drain(l))
+			finish(l);
+		return;
+	}
 	if (ioctl(PQsocket(l->conn), FIONREAD, &waiting) == 0)
 		l->row_bytes += (size_t)waiting;
 	if (PQconsumeInput(l->conn) != 1) {

@@ -30,7 +30,7 @@ struct link {
 	bool keeps;
 	struct kept *kept;
 	size_t nkept;
-	unsigned numbers; /* given so far */
+	unsigned numbers;    /* given so far */
 	struct event *io;    /* the socket */
 	struct event *timer; /* connect deadline; then "tell down now" */
 	short io_what;
@@ -40,6 +40,8 @@ struct link {
 	void *done_arg;
 	struct link_events events;
 	void *arg;
+	bool held;  /* rows wait, here and in the socket */
+	bool going; /* not any more, and those that wait here come first */
 	bool telling, freed; /* freed by a callback that is told a loss */
 	struct err why;
 	char warning[256];
