@@ -272,8 +272,7 @@ run_too_large(struct run *r, const char *why)
 		counts_tell(&r->change->counts, &none, &t);
 	else
 		counts_tell(&r->counts, &r->change->counts, &t);
-	next = run_refuse(r, REASON_DIFF_TOO_LARGE, "%s (diff_bytes_max)%s",
-	    why, text_str(&t));
+	next = run_refuse(r, REASON_DIFF_TOO_LARGE, "%s%s", why, text_str(&t));
 	text_release(&t);
 	return next;
 }

@@ -369,7 +369,9 @@ run_judge(struct run *r)
 	struct err e = ERR_INIT;
 
 	if (store_settle(c->store, is_collateral, c, &e) == -1)
-		return run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
+		return e.code == ERR_LIMIT
+		           ? run_too_large(r, e.text)
+		           : run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
 	count_up(c);
 	c->complete = !c->hidden_ddl && !c->uncounted && !r->unsettled;
 	for (size_t i = 0; i < c->ntables; i++)

@@ -158,24 +158,38 @@ add_tail(struct rowfile *f, const struct image *im,
 	text_addn(&f->buf, tail, (size_t)(p - tail));
 }
 
+/* Nobody could be shown it, nor what comes behind it. */
+static int
+too_wide(const struct image *im, size_t line, struct err *e)
+{
+	return err_set(e, ERR_LIMIT,
+	    "a row of %.128s takes %zu bytes written down, before and after, "
+	    "and %zu can be shown",
+	    im->table, line, STORE_LINE_MAX);
+}
+
 int
 rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
     struct err *e)
 {
 	unsigned char hash[DIGEST_SIZE];
-	size_t before;
+	size_t before, line;
 
 	if (f->buf.len >= BUFFER_BYTES && rowfile_flush(f, e) == -1)
 		return -1;
 	before = f->buf.len;
 	image_hash(im, &f->form, f->d, hash);
 	image_json(im, &f->form, &f->buf);
+	line = f->buf.len - before;
 	add_tail(f, im, hash);
-	if (rowfile_bytes(f) > bytes_max) {
+	if (line > STORE_LINE_MAX || rowfile_bytes(f) > bytes_max) {
 		undo(f, before);
-		return err_set(e, ERR_LIMIT,
-		    "the rows changed take more than %llu bytes",
-		    (unsigned long long)bytes_max);
+		return line > STORE_LINE_MAX
+		           ? too_wide(im, line, e)
+		           : err_set(e, ERR_LIMIT,
+				 "the rows changed take more than %llu bytes "
+				 "(diff_bytes_max)",
+				 (unsigned long long)bytes_max);
 	}
 	if (seal_add(f->seal, hash, e) == -1) {
 		undo(f, before);

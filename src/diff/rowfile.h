@@ -20,7 +20,8 @@ struct rowfile;
 int rowfile_open(int dirfd, const char *name, struct rowfile **out,
     struct err *e) MUST_CHECK;
 void rowfile_close(struct rowfile *f);
-/* ERR_LIMIT where the file would grow above bytes_max. */
+/* ERR_LIMIT where the file would grow above bytes_max, or the row is longer
+ * than STORE_LINE_MAX. */
 int rowfile_add(struct rowfile *f, const struct image *im, uint64_t bytes_max,
     struct err *e) MUST_CHECK;
 /*

@@ -18,14 +18,19 @@
  */
 struct store;
 
+/* The JSON of a row, both images: a longer one is not taken, since it could not
+ * be sent to who decides.  Escapes can make it six times its values. */
+#define STORE_LINE_MAX ((size_t)64 << 20)
+
 /* id: "chg_" and 10 hex digits, else ERR_INPUT; it must not have been used
  * before.  dirfd: the state directory's changes/; makes changes/<id>/. */
 int store_open(int dirfd, const char *id, uint64_t bytes_max,
     struct store **out, struct err *e) MUST_CHECK;
 /* Flushes and closes; with `remove` deletes the files. */
 void store_close(struct store *s, bool remove);
-/* ERR_LIMIT above bytes_max (of all rows together), ERR_SYSTEM (disk). On an
- * error the row is not in the store and all others are. */
+/* ERR_LIMIT above bytes_max (of all rows together) and STORE_LINE_MAX,
+ * ERR_SYSTEM (disk). On an error the row is not in the store and all others
+ * are. */
 int store_add(struct store *s, const struct image *im,
     struct err *e) MUST_CHECK;
 uint64_t store_rows(const struct store *s);

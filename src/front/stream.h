@@ -6,10 +6,11 @@
 #include <stdbool.h>
 
 #include "core/gate.h"
+#include "diff/store.h"
 #include "wire/lines.h"
 
 /* A row or record longer than this is not sent; `out` must take it. */
-#define STREAM_LINE_MAX ((size_t)64 << 20)
+#define STREAM_LINE_MAX STORE_LINE_MAX
 
 /* Each gives NULL where it has answered already, with a refusal. `out` is lent
  * until stream_free. */

@@ -46,7 +46,7 @@ extern const char *const severity_name[SEVERITY_N];
 	X(TOO_MANY_CHANGES, REFUSE, "as many changes are held as the limits allow", "Wait for a decision with db_status, or take one back with db_withdraw.") \
 	X(TOO_MANY_CALLS, REFUSE, "too many calls of this agent are waiting", "Wait for answers before sending more.") \
 	X(COOL_OFF, REFUSE, "too many statements of this agent were refused in a short time, and nothing is run for it", "Wait as long as is said; db_schema, db_status and db_withdraw go on answering. Tell the user what was refused.") \
-	X(DIFF_TOO_LARGE, REFUSE, "the images of the changed rows exceed diff_bytes_max, or a single row exceeds row_bytes_max", "Change fewer rows at a time, or smaller values.") \
+	X(DIFF_TOO_LARGE, REFUSE, "the images of the changed rows exceed diff_bytes_max, or a single row exceeds row_bytes_max or what can be shown", "Change fewer rows at a time, or smaller values.") \
 	X(LOST, REFUSE, "the database ended the transaction or the link to it", "Nothing was applied. Look at db_status, then try again.") \
 	X(DATABASE_DOWN, REFUSE, "the database cannot be reached", "Airlock keeps trying; call db_status to see when it is back.") \
 	X(UNAVAILABLE, REFUSE, "Airlock cannot serve the call now", "Try again; tell the operator if it goes on.") \

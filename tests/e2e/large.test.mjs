@@ -94,3 +94,17 @@ test('a change of 50,000 rows is streamed, cut into pages and exported', async t
 	assert.deepEqual(parsed(readFileSync(some, 'utf8')).slice(1), logged.slice(0, 10));
 	assert.notEqual((await w.operator.run('show', id, '--export', some)).code, 0, 'a file that is there is left alone');
 });
+
+test('a row that is too wide to be shown is not held, and hides no other change', async t => {
+	const w = await world(t, { setup: `CREATE TABLE d(id int PRIMARY KEY, v text, n int); INSERT INTO d VALUES (1, repeat('x', 35000000), 0), (2, 'y', 0);
+		CREATE TABLE f(id int); CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE d SET n = 1 WHERE id = 1; RETURN NULL; END $$;
+		CREATE TRIGGER f AFTER INSERT ON f FOR EACH ROW EXECUTE FUNCTION f();` });
+	const held = await w.agent.execute('UPDATE d SET n = 1 WHERE id = 2');
+	const wide = /^REFUSED DIFF_TOO_LARGE: a row of public\.d takes \d+ bytes written down, before and after, and 67108864 can be shown; /;
+	for (const sql of ['UPDATE d SET n = 1 WHERE id = 1', 'INSERT INTO f VALUES (1)', 'INSERT INTO d VALUES (3, repeat(chr(1), 12000000), 0)'])
+		assert.match((await w.agent.execute(sql)).text, wide, sql);
+	const settled = await w.agent.execute('DELETE FROM d WHERE id = 1');
+	assert.match((await w.agent.execute('INSERT INTO d VALUES (1, repeat(\'z\', 35000000), 0)', { change_id: settled.json.change_id })).text, wide);
+	assert.deepEqual((await w.operator.pending()).map(c => c.id).includes(held.json.change_id), true);
+	await w.operator.commit(held.json.change_id);
+});
