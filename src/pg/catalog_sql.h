@@ -2,6 +2,7 @@
 #ifndef AIRLOCK_PG_CATALOG_SQL_H
 #define AIRLOCK_PG_CATALOG_SQL_H
 
+#include "pg/partition.h"
 #include "pg/policies.h"
 
 /* clang-format off */
@@ -20,7 +21,8 @@
 	"  WHERE a.attrelid = c.oid AND a.attnum > 0)," \
 	" (SELECT pg_catalog.string_agg(i.indexrelid::pg_catalog.text || ':' ||" \
 	"   i.xmin::pg_catalog.text, ',' ORDER BY i.indexrelid)" \
-	"  FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid)," \
+	"  FROM pg_catalog.pg_index i" \
+	"  WHERE i.indrelid = ANY (ARRAY[c.oid, " ROOT("c.oid") "]))," \
 	" (SELECT pg_catalog.string_agg(t.oid::pg_catalog.text || ':' ||" \
 	"   t.xmin::pg_catalog.text || ':' || p.xmin::pg_catalog.text," \
 	"   ',' ORDER BY t.oid) FROM pg_catalog.pg_trigger t" \
@@ -39,8 +41,8 @@ static const char relation_sql[] =
     " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid"
     "  AND NOT t.tgisinternal AND t.tgenabled <> 'D'"
     "  AND (t.tgtype & '66') <> 0 AND (t.tgtype & '16') <> 0),"
-    " EXISTS (SELECT 1 FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid"
-    "  AND i.indisprimary), " FINGERPRINT "," ROOT_NAME ","
+    " EXISTS (SELECT 1 FROM pg_catalog.pg_index i"
+    "  WHERE i.indrelid = " ROOT("c.oid") " AND i.indisprimary), " FINGERPRINT "," ROOT_NAME ","
     " EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t"
     "  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid"
     "  WHERE t.tgrelid = c.oid AND NOT t.tgisinternal"
@@ -51,11 +53,15 @@ static const char relation_sql[] =
     "WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
 /* The key: the primary key, else the first unique index that is immediate,
- * valid, whole and without expressions or nullable columns. */
+ * valid, whole and without expressions or nullable columns.  A partition's is
+ * that of its topmost table, whatever else it has: a row is told by one key, by
+ * whatever way it was written and wherever it moves. */
 static const char columns_sql[] =
-    "WITH k AS (SELECT i.indkey::pg_catalog.int2[] AS key, i.indnkeyatts AS n"
+    "WITH k AS (SELECT i.indrelid, i.indkey::pg_catalog.int2[] AS key,"
+    "   i.indnkeyatts AS n"
     "  FROM pg_catalog.pg_index i"
-    "  WHERE i.indrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND i.indisunique"
+    "  WHERE i.indrelid = " ROOT("pg_catalog.to_regclass($1)::pg_catalog.oid")
+    "   AND i.indisunique"
     "   AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL"
     "   AND i.indexprs IS NULL AND NOT EXISTS ("
     "    SELECT 1 FROM pg_catalog.pg_attribute a, "
@@ -65,8 +71,9 @@ static const char columns_sql[] =
     "  ORDER BY i.indisprimary DESC, i.indexrelid LIMIT 1) "
     "SELECT a.attname, pg_catalog.quote_ident(a.attname),"
     " pg_catalog.format_type(a.atttypid, a.atttypmod),"
-    " COALESCE(a.attnum = ANY ((SELECT k.key[0:k.n - 1] FROM k)"
-    "  ::pg_catalog.int2[]), false),"
+    " EXISTS (SELECT FROM k JOIN pg_catalog.pg_attribute r"
+    "  ON r.attrelid = k.indrelid AND r.attname = a.attname"
+    "  WHERE r.attnum = ANY (k.key[0:k.n - 1])),"
     " a.attgenerated <> '', a.attnotnull "
     "FROM pg_catalog.pg_attribute a "
     "WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attnum > 0"

@@ -1,14 +1,14 @@
 /* causes: what could have written a table that no statement names */
 #include "pg/causes.h"
 
+#include "pg/partition.h"
+
 /* clang-format off */
 #define QUOTED(oid) \
 	"(SELECT pg_catalog.quote_ident(n.nspname) || '.' ||" \
 	"  pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c" \
 	" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace" \
 	" WHERE c.oid = " oid ")"
-#define ROOT(oid) \
-	"COALESCE(pg_catalog.pg_partition_root(" oid ")::pg_catalog.oid, " oid ")"
 #define RULE_EVENT \
 	"CASE w.ev_type WHEN '2' THEN 16 WHEN '3' THEN 4 WHEN '4' THEN 8 ELSE 0 END"
 

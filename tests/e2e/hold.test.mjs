@@ -412,3 +412,35 @@ test('a second change that needs a lock of the first is told which', async t => 
 	assert.doesNotMatch(second.text, new RegExp(other.json.change_id));
 	assert.equal((await w.operator.pending()).length, 2);
 });
+
+const LEAVES = `
+	CREATE TABLE k(a int NOT NULL, b int NOT NULL, v text, UNIQUE (b, a)) PARTITION BY LIST (a);
+	CREATE TABLE k1(v text, b int NOT NULL PRIMARY KEY, a int NOT NULL); ALTER TABLE k ATTACH PARTITION k1 FOR VALUES IN (1);
+	CREATE TABLE k2 PARTITION OF k(UNIQUE (b)) FOR VALUES IN (2);
+	CREATE TABLE n(a int NOT NULL, b int NOT NULL, v text) PARTITION BY LIST (a);
+	CREATE TABLE n1 PARTITION OF n(PRIMARY KEY (b)) FOR VALUES IN (1); CREATE TABLE n2 PARTITION OF n FOR VALUES IN (2);
+	INSERT INTO k VALUES (1, 10, 'x'), (2, 20, 'x'); INSERT INTO n VALUES (1, 10, 'x'), (2, 20, 'x');
+	CREATE TABLE o(id int);
+	CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE k SET v = 'y'; UPDATE n SET v = 'y'; RETURN NULL; END $$;
+	CREATE TRIGGER tr AFTER INSERT ON o EXECUTE FUNCTION f();`;
+
+test('a partition\'s row is told by its table\'s key, by whatever way it is written', async t => {
+	const w = await world(t, { setup: LEAVES });
+	const seen = async sql => {
+		const { json, text } = await w.agent.execute(sql);
+		assert.equal(json?.complete, true, `${sql}: ${text}`);
+		const { rows } = await w.operator.show(json.change_id);
+		await w.operator.rollback(json.change_id);
+		return rows.filter(x => x.table !== 'public.o').map(x => [x.table, x.after.b, x.key && Object.entries(x.key).sort()]).sort();
+	};
+	const k = (a, b) => ['public.k', b, [['a', a], ['b', b]]], n = b => ['public.n', b, null];
+	for (const [sql, expected] of [
+		['UPDATE k SET v = \'y\'', [k('1', '10'), k('2', '20')]], ['UPDATE k1 SET v = \'y\'', [k('1', '10')]], ['UPDATE k2 SET v = \'y\'', [k('2', '20')]],
+		['UPDATE n SET v = \'y\'', [n('10'), n('20')]], ['UPDATE n1 SET v = \'y\'', [n('10')]],
+		['WITH u AS (UPDATE k1 SET v = \'y\' RETURNING 1) SELECT count(*) FROM u', [k('1', '10')]],
+		['INSERT INTO k1 VALUES (\'z\', 10, 1) ON CONFLICT (b) DO UPDATE SET v = excluded.v', [k('1', '10')]],
+		['INSERT INTO n1 VALUES (1, 10, \'z\') ON CONFLICT (b) DO UPDATE SET v = excluded.v', [n('10')]],
+		['INSERT INTO o VALUES (1)', [k('1', '10'), k('2', '20'), n('10'), n('20')]],
+	])
+		assert.deepEqual(await seen(sql), expected, sql);
+});
