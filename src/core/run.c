@@ -486,6 +486,20 @@ start(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	run_go(r);
 }
 
+/* A change is told to an operator in one line, all its statements in it. */
+#define STATEMENTS_MAX ((size_t)32 << 20)
+
+static bool
+has_room(const struct run *r, const struct change *c)
+{
+	json_t *one = statement_json(r);
+	size_t n =
+	    json_dumpb(one, NULL, 0, 0) + json_dumpb(c->statements, NULL, 0, 0);
+
+	json_decref(one);
+	return n <= STATEMENTS_MAX;
+}
+
 /* Takes the change to add to; what is wrong is told by start. */
 static void
 find_change(struct run *r, const char *id)
@@ -494,6 +508,7 @@ find_change(struct run *r, const char *id)
 	enum reason reason = c == NULL             ? REASON_CHANGE_UNKNOWN
 	                     : change_has_ended(c) ? REASON_CHANGE_NOT_PENDING
 	                     : c->state != CHANGE_HELD ? REASON_CHANGE_BUSY
+	                     : !has_room(r, c)         ? REASON_CHANGE_TOO_LARGE
 	                                               : REASON_N;
 
 	if (reason != REASON_N) {

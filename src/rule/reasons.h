@@ -42,7 +42,7 @@ extern const char *const severity_name[SEVERITY_N];
 	X(CHANGE_UNKNOWN, REFUSE, "no change of this agent has that id", "Use a change_id that db_execute returned and db_status lists.") \
 	X(CHANGE_NOT_PENDING, REFUSE, "the change is already decided", "Start a new change without change_id.") \
 	X(CHANGE_BUSY, REFUSE, "the change is being worked on", "Wait for the call under way to answer.") \
-	X(CHANGE_TOO_LARGE, REFUSE, "the change holds more rows than can be added to", "Start a new change.") \
+	X(CHANGE_TOO_LARGE, REFUSE, "the change holds more rows or longer statements than can be added to", "Start a new change.") \
 	X(TOO_MANY_CHANGES, REFUSE, "as many changes are held as the limits allow", "Wait for a decision with db_status, or take one back with db_withdraw.") \
 	X(TOO_MANY_CALLS, REFUSE, "too many calls of this agent are waiting", "Wait for answers before sending more.") \
 	X(COOL_OFF, REFUSE, "too many statements of this agent were refused in a short time, and nothing is run for it", "Wait as long as is said; db_schema, db_status and db_withdraw go on answering. Tell the user what was refused.") \

@@ -174,6 +174,19 @@ test('fold_rows_max', async t => {
 	}
 });
 
+test('the statements of a change may not grow until nobody can be shown it', async t => {
+	const w = await world(t, { setup, config: '[airlock]\nparam_bytes_max = 4M\n' });
+	const write = more => w.agent.execute('UPDATE t SET a = length($1)::text WHERE id = 1', { params: ['x'.repeat(4000000)], ...more });
+	const first = await write();
+	let more, n = 1;
+	for (; outcome(more = await write({ change_id: first.json.change_id })) === 'pending' && n < 30; n++);
+	assert.match(more.text, /^REFUSED CHANGE_TOO_LARGE: the change holds more rows or longer statements than can be added to/);
+	assert.equal(n, 8);
+	const [held] = await w.operator.pending();
+	assert.equal(held.statements.length, 8);
+	await w.operator.commit(held.id);
+});
+
 test('count_rows_max and sweep_limit leave things out of a diff, and say so', async t => {
 	const config = '[airlock]\ncount_rows_max = 20\nsweep_limit = 100K\n';
 	const w = await world(t, { setup: `${setup}
