@@ -111,11 +111,11 @@ all_of(struct gate *g, const struct agent *a)
 	left_out = ended > ENDED_LISTED ? ended - ENDED_LISTED : 0;
 	skip = left_out;
 	list_doubted(g, a, list);
-	TAILQ_FOREACH (c, &g->over, next)
-		if (c->agent == a && (skip == 0 || skip-- == 0))
-			json_array_append_new(list, change_result(c, false));
 	TAILQ_FOREACH (c, &g->changes, next)
 		if (c->agent == a && c->state != CHANGE_RUNNING)
+			json_array_append_new(list, change_result(c, false));
+	TAILQ_FOREACH (c, &g->over, next)
+		if (c->agent == a && (skip == 0 || skip-- == 0))
 			json_array_append_new(list, change_result(c, false));
 	j = json_pack("{s:o, s:o, s:s}", "changes", list, "database",
 	    gate_health(g), "access", access_name[a->o->access]);
