@@ -40,7 +40,7 @@ run_is_read(const struct run *r)
 
 /* --- the question --- */
 
-enum { OIDS, EVENTS, SCHEMAS, FUNCTIONS, EXTENSIONS, NPARAMS };
+enum { OIDS, EVENTS, FUNCTIONS, EXTENSIONS, NPARAMS };
 
 /* What was locked for a write though no row was: its statement's triggers. */
 static int
@@ -58,42 +58,34 @@ events_of(const struct count_row *row)
 	return events != 0 ? events : 28;
 }
 
-/* A trigger may be younger than the snapshot that one is added under. */
-static bool
-add_written(const struct run *r, struct text *p)
+static void
+add_written(const struct change *c, struct text *p)
 {
-	const struct change *c = r->change;
-	bool any = false;
-
 	for (size_t i = 0; i < c->counts.n; i++) {
 		const struct count_row *row = &c->counts.v[i];
 
-		if (row->catalog || !(row->triggers || r->adding))
+		if (row->catalog)
 			continue;
-		any = true;
 		text_add_number(&p[OIDS], row->oid);
 		text_add_number(&p[EVENTS], events_of(row));
 	}
-	return any;
 }
 
+/* Whether anything but PostgreSQL's own code may have run: most writes are not
+ * asked about.  A trigger may be younger than the snapshot that a statement is
+ * added under. */
 static bool
-add_functions(const struct facts *f, struct text *p)
+may_have_effects(const struct run *r)
 {
-	bool any = false;
+	const struct counts *n = &r->change->counts;
 
-	for (size_t i = 0; i < f->functions.n; i++) {
-		const struct facts_name *fn = &f->functions.v[i];
-
-		if (fn->op != 'f' || (fn->schema != NULL &&
-					 strcmp(fn->schema, "pg_catalog") == 0))
-			continue;
-		any = true;
-		text_add_string(&p[SCHEMAS],
-		    fn->schema != NULL ? fn->schema : "");
-		text_add_string(&p[FUNCTIONS], fn->name);
-	}
-	return any;
+	if (r->adding || r->relation == NULL || r->relation->own_code ||
+	    r->reach == NULL || !r->reach->own_code)
+		return true;
+	for (size_t i = 0; i < n->n; i++)
+		if (!n->v[i].catalog && n->v[i].triggers)
+			return true;
+	return false;
 }
 
 /* --- the answer --- */
@@ -174,16 +166,17 @@ run_effects(struct run *r)
 {
 	struct text p[NPARAMS] = { 0 };
 	const char *values[NPARAMS];
-	bool any = add_written(r, p);
 	struct batch *b;
 
-	any = add_functions(&r->facts, p) || any;
-	if (!any)
+	if (!may_have_effects(r))
 		return RUN_GO;
+	add_written(r->change, p);
 	for (int i = 0; i < NPARAMS; i++) {
 		text_end_items(&p[i]);
 		values[i] = text_str(&p[i]);
 	}
+	if (r->reach != NULL)
+		values[FUNCTIONS] = reach_functions(r->reach);
 	values[EXTENSIONS] = functions_extensions;
 	b = batch_new();
 	batch_add_kept(b, effects_sql, NPARAMS, values);

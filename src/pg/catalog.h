@@ -31,7 +31,10 @@ struct relation {
 	bool has_primary_key;
 	bool domains;         /* a column's default is its domain's */
 	bool reads_statement; /* a trigger's function names current_query() */
-	char *fingerprint;    /* differs when any of this does */
+	bool own_code; /* functions that are not PostgreSQL's may run for its
+	                  rows, triggers' aside; true also where it is not told
+	                */
+	char *fingerprint; /* differs when any of this does */
 	size_t ncolumns;
 	struct column *columns;
 };

@@ -2,6 +2,7 @@
 #ifndef AIRLOCK_PG_CATALOG_SQL_H
 #define AIRLOCK_PG_CATALOG_SQL_H
 
+#include "pg/own_code.h"
 #include "pg/partition.h"
 #include "pg/policies.h"
 
@@ -47,7 +48,8 @@ static const char relation_sql[] =
     "  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid"
     "  WHERE t.tgrelid = c.oid AND NOT t.tgisinternal"
     "   AND t.tgenabled <> 'D' AND p.prosrc ~* '\\mcurrent_query\\M'), "
-    POLICIES("c.oid")
+    POLICIES("c.oid") ","
+    OWN_CODE("c")
     " FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";

@@ -21,27 +21,61 @@
 	"|pg_create_.*|pg_drop_replication_slot|pg_switch_wal|pg_file_.*" \
 	"|pg_(try_)?advisory_lock.*|pg_stat_reset.*)$"
 
+/* A trigger of w.oid that acts on one of w.events. */
+#define FIRES(t) \
+	"NOT " t ".tgisinternal AND " t ".tgenabled IN ('O', 'A')" \
+	" AND (" t ".tgtype::pg_catalog.int4 & w.events) <> 0"
+
+/* What runs for the rows of a relation w.oid without being named: defaults and
+ * generated columns, checks, its columns' domains, indexes, rules, policies,
+ * and the conditions of triggers (but not what these call). */
+#define BEHIND \
+	"SELECT '2604'::pg_catalog.oid AS class, x.oid, '0'::pg_catalog.oid AS but" \
+	"   FROM pg_catalog.pg_attrdef x WHERE x.adrelid = w.oid" \
+	"  UNION ALL SELECT '2606', x.oid, '0' FROM pg_catalog.pg_constraint x" \
+	"   WHERE x.conrelid = w.oid" \
+	"  UNION ALL SELECT '2606', x.oid, '0' FROM pg_catalog.pg_attribute a" \
+	"   JOIN pg_catalog.pg_type t ON t.oid = a.atttypid" \
+	"   JOIN pg_catalog.pg_constraint x" \
+	"    ON x.contypid IN (t.oid, t.typelem, t.typbasetype) AND x.contypid <> '0'" \
+	"   WHERE a.attrelid = w.oid AND a.atttypid >= '16384'" \
+	"  UNION ALL SELECT '1259', x.indexrelid, '0' FROM pg_catalog.pg_index x" \
+	"   WHERE x.indrelid = w.oid" \
+	"  UNION ALL SELECT '2618', x.oid, '0' FROM pg_catalog.pg_rewrite x" \
+	"   WHERE x.ev_class = w.oid AND x.ev_type <> '1'" \
+	"  UNION ALL SELECT '3256', x.oid, '0' FROM pg_catalog.pg_policy x" \
+	"   WHERE x.polrelid = w.oid AND pg_catalog.row_security_active(w.oid)" \
+	"  UNION ALL SELECT '2620', x.oid, x.tgfoid FROM pg_catalog.pg_trigger x" \
+	"   WHERE x.tgrelid = w.oid AND x.tgqual IS NOT NULL AND " FIRES("x")
+
 const char effects_sql[] =
-"WITH RECURSIVE f(oid, via) AS ("
+"WITH RECURSIVE w AS (SELECT * FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]),"
+"    pg_catalog.unnest($2::pg_catalog.int4[])) AS w(oid, events)),"
+"f(oid, via) AS ("
 " SELECT t.tgfoid::pg_catalog.oid, 'trigger ' || pg_catalog.quote_ident(t.tgname) || ' of '"
 "   || pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)"
-"  FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]),"
-"    pg_catalog.unnest($2::pg_catalog.int4[])) AS w(oid, events)"
-"  JOIN pg_catalog.pg_trigger t ON t.tgrelid = w.oid"
+"  FROM w JOIN pg_catalog.pg_trigger t ON t.tgrelid = w.oid"
 "  JOIN pg_catalog.pg_class c ON c.oid = w.oid"
 "  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-"  WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND (t.tgtype::pg_catalog.int4 & w.events) <> 0"
-" UNION"
-" SELECT p.oid, NULL FROM ROWS FROM (pg_catalog.unnest($3::pg_catalog.text[]),"
-"   pg_catalog.unnest($4::pg_catalog.text[])) AS u(schema, name)"
-"  JOIN pg_catalog.pg_proc p ON p.proname = u.name AND p.oid >= '16384'"
-"  JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace AND u.schema IN ('', n.nspname)"
+"  WHERE " FIRES("t")
+" UNION SELECT p.oid, i.type || ' ' || i.identity FROM w"
+"  CROSS JOIN LATERAL (" BEHIND ") b"
+"  JOIN pg_catalog.pg_depend d ON d.classid = b.class AND d.objid = b.oid"
+"   AND d.refclassid IN ('1255', '2617') AND d.refobjid <> b.but"
+"  LEFT JOIN pg_catalog.pg_operator o ON d.refclassid = '2617' AND o.oid = d.refobjid"
+"  JOIN pg_catalog.pg_proc p ON p.oid = COALESCE(o.oprcode::pg_catalog.oid, d.refobjid)"
+"  CROSS JOIN LATERAL pg_catalog.pg_identify_object(b.class, b.oid, 0) i"
+"  WHERE p.oid >= '16384'"
+" UNION SELECT p.oid, NULL FROM pg_catalog.unnest($3::pg_catalog.oid[]) AS u(oid)"
+"  JOIN pg_catalog.pg_proc p ON p.oid = u.oid AND p.oid >= '16384'"
 " UNION"
 " SELECT x.oid, f.via FROM f JOIN pg_catalog.pg_proc p ON p.oid = f.oid AND p.oid >= '16384'"
 "  JOIN pg_catalog.pg_language l ON l.oid = p.prolang AND l.lanname NOT IN ('c', 'internal')"
 "  CROSS JOIN LATERAL ("
-"   SELECT q.oid FROM (SELECT DISTINCT m[1] AS word FROM pg_catalog.regexp_matches(p.prosrc,"
-"      '([[:alpha:]_][[:alnum:]_$]*)\"?[[:space:]]*\\(', 'g') AS m) w"
+"   SELECT q.oid FROM (SELECT m[1] AS word FROM pg_catalog.regexp_matches(p.prosrc,"
+"      '([[:alpha:]_][[:alnum:]_$]*)[[:space:]]*\\(', 'g') AS m"
+"     UNION SELECT m[1] FROM pg_catalog.regexp_matches(p.prosrc,"
+"      '\"([^\"]+)\"[[:space:]]*\\(', 'g') AS m) w"
 "    JOIN pg_catalog.pg_proc q ON q.proname IN (w.word, pg_catalog.lower(w.word))"
 "    WHERE q.oid >= '16384' OR q.pronamespace = '11' AND q.proname ~ '" OUTSIDE "'::pg_catalog.text"
 "   UNION ALL SELECT d.refobjid FROM pg_catalog.pg_depend d WHERE d.classid = '1255'"
@@ -64,11 +98,17 @@ const char effects_sql[] =
 "    ELSE (SELECT e.extname::pg_catalog.text FROM pg_catalog.pg_depend d"
 "     JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid WHERE d.classid = '1255'"
 "     AND d.objid = p.oid AND d.refclassid = '3079' AND d.deptype = 'e' LIMIT 1) END"
-"   WHERE p.oid < '16384' OR NOT l.lanpltrusted AND l.lanname NOT IN ('c', 'internal')"
+"   WHERE p.oid < '16384' AND p.proname ~ '" OUTSIDE "'::pg_catalog.text OR NOT l.lanpltrusted AND l.lanname NOT IN ('c', 'internal')"
 "    OR p.prosrc ~* '\\mcopy\\M[^;]*\\m(to|from)\\M[[:space:]]*(program\\M|'')'"
 "    OR EXISTS (SELECT FROM pg_catalog.pg_depend d"
 "     JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid WHERE d.classid = '1255'"
 "     AND d.objid = p.oid AND d.refclassid = '3079' AND d.deptype = 'e'"
-"     AND e.extname = ANY ($5::pg_catalog.name[]))) k "
+"     AND e.extname = ANY ($4::pg_catalog.name[]))) k "
+"UNION ALL SELECT 'NOTIFICATION', 'rule ' || pg_catalog.quote_ident(r.rulename) || ' of '"
+"  || pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname), NULL, NULL"
+" FROM w JOIN pg_catalog.pg_rewrite r ON r.ev_class = w.oid AND r.ev_type <> '1'"
+" JOIN pg_catalog.pg_class c ON c.oid = w.oid"
+" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+" WHERE r.ev_action::pg_catalog.text ~ ':utilityStmt \\{NOTIFY' "
 "ORDER BY 1, 2, 3";
 /* clang-format on */

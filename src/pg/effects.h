@@ -4,15 +4,16 @@
 
 /*
  * $1, $2: oids of the relations that were written, and bits of what happened to
- * each, as pg_trigger.tgtype has them; $3, $4: schemas ('' where not said) and
- * names of the functions that the statement calls; $5: extensions whose
- * functions reach outside.  Columns as enum effect_column.
+ * each, as pg_trigger.tgtype has them; $3: oids of the functions that the
+ * statement calls (reach_functions); $4: extensions whose functions reach
+ * outside.  Columns as enum effect_column.
  *
  * Nothing on the server tells of a NOTIFY before COMMIT, nor of what a function
  * does elsewhere, so that the texts of the functions are read: those of
- * triggers that fire, those that the statement calls, and those that these name
- * in turn.  What a text says may not have been done; what is done by a text
- * that is put together at run time, or in C, is not found.
+ * triggers that fire, those behind defaults, checks, indexes, rules and
+ * policies of what is written, those that the statement calls, and those that
+ * these name in turn.  What a text says may not have been done; what is done by
+ * a text that is put together at run time, or in C, is not found.
  */
 extern const char effects_sql[];
 enum effect_column {

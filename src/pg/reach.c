@@ -311,6 +311,12 @@ reach_release(struct reach_list *l, const struct reach *r)
 		uncache(l, n);
 }
 
+const char *
+reach_functions(const struct reach *r)
+{
+	return entry_of(r)->procs;
+}
+
 void
 reach_drop(struct reach_list *l, const struct reach *r)
 {

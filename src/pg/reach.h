@@ -51,6 +51,8 @@ typedef void reach_learned(void *arg, const struct reach *r,
 void reach_learn(struct reach_list *l, const struct facts *f, bool write,
     reach_learned *learned, void *arg);
 void reach_release(struct reach_list *l, const struct reach *r);
+/* Oids of all functions that were found, as an array literal; lent like r. */
+const char *reach_functions(const struct reach *r);
 /* It was stale: forgets it. */
 void reach_drop(struct reach_list *l, const struct reach *r);
 

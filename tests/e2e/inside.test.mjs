@@ -104,6 +104,63 @@ test('what functions do beside rows is listed, by their texts', async t => {
 	}
 });
 
+test('what runs without being named is asked about too', async t => {
+	const w = await world(t, { setup: `
+		CREATE FUNCTION n(int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_notify('ch', ''); RETURN $1; END $$;
+		CREATE FUNCTION im(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN n($1); END $$;
+		CREATE FUNCTION yes(int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN NOTIFY ch; RETURN true; END $$;
+		CREATE FUNCTION at(int, text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN NOTIFY ch; RETURN true; END $$;
+		CREATE FUNCTION "Tell All"() RETURNS void LANGUAGE plpgsql AS $$ BEGIN NOTIFY ch; END $$;
+		CREATE OPERATOR === (LEFTARG = int, RIGHTARG = text, FUNCTION = at);
+		CREATE OPERATOR @@@ (RIGHTARG = int, FUNCTION = yes);
+		CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+		CREATE FUNCTION quoted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM "Tell All"(); RETURN NULL; END $$;
+		CREATE DOMAIN d AS int CHECK (yes(VALUE)); CREATE DOMAIN dd AS d; CREATE VIEW v AS SELECT n(1) AS i;
+		CREATE TABLE plain(i int); CREATE TABLE log(i int);
+		CREATE TABLE "default"(i int, j int DEFAULT n(1));
+		CREATE TABLE generated(i int, j int GENERATED ALWAYS AS (im(i)) STORED);
+		CREATE TABLE checked(i int CHECK (yes(i))); CREATE TABLE operated(i int CHECK (@@@ i));
+		CREATE TABLE domain(i d); CREATE TABLE domains(i int, j d[]); CREATE TABLE lower(i dd);
+		CREATE TABLE indexed(i int); CREATE INDEX ON indexed (im(i)); CREATE TABLE part(i int); CREATE INDEX ON part (i) WHERE im(i) > 0;
+		CREATE TABLE ruled(i int); CREATE RULE r AS ON INSERT TO ruled DO ALSO INSERT INTO log VALUES (n(1));
+		CREATE TABLE telling(i int); CREATE RULE r AS ON INSERT TO telling DO ALSO NOTIFY ch;
+		CREATE TABLE sometimes(i int); CREATE TRIGGER c AFTER INSERT ON sometimes FOR EACH ROW WHEN (n(NEW.i) = 1) EXECUTE FUNCTION nothing();
+		CREATE TABLE quotes(i int); CREATE TRIGGER c AFTER INSERT ON quotes FOR EACH ROW EXECUTE FUNCTION quoted();
+		CREATE TABLE parted(i int) PARTITION BY LIST (i); CREATE TABLE one PARTITION OF parted DEFAULT; ALTER TABLE one ADD CHECK (yes(i));
+		CREATE TABLE guarded(i int); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON guarded USING (n(i) = 1);
+		CREATE TABLE words(i int, b text, t tsvector);
+		CREATE TRIGGER w BEFORE INSERT ON words FOR EACH ROW EXECUTE FUNCTION tsvector_update_trigger(t, 'pg_catalog.simple', b);` });
+	for (const [sql, ...expected] of [
+		['INSERT INTO plain VALUES (1)'],
+		['INSERT INTO words VALUES (1, \'a b\')'],
+		['INSERT INTO "default" VALUES (1)', /^public\.n\(integer\) \(default value for public\."?default"?\.j\) may send/],
+		['INSERT INTO generated VALUES (1)', /n\(integer\) \(default value for public\.generated\.j\)/],
+		['INSERT INTO checked VALUES (1)', /yes\(integer\) \(table constraint .* on public\.checked\)/],
+		['INSERT INTO operated VALUES (1)', /yes\(integer\) \(table constraint .* on public\.operated\)/],
+		['INSERT INTO domain VALUES (1)', /yes\(integer\) /], ['INSERT INTO domains VALUES (1, \'{1}\')', /yes\(integer\) /], ['INSERT INTO lower VALUES (1)', /yes\(integer\) /],
+		['INSERT INTO indexed VALUES (1)', /n\(integer\) \(index public\.indexed_im_idx\)/],
+		['INSERT INTO part VALUES (1)', /n\(integer\) \(index public\.part_i_idx\)/],
+		['INSERT INTO ruled VALUES (1)', /n\(integer\) \(rule "?r"? on public\.ruled\)/],
+		['INSERT INTO telling VALUES (1)', /^rule r of public\.telling may send/],
+		['INSERT INTO sometimes VALUES (1)', /n\(integer\) \(trigger c on public\.sometimes\)/],
+		['INSERT INTO quotes VALUES (1)', /^public\."Tell All"\(\) \(trigger c of public\.quotes\)/],
+		['INSERT INTO parted VALUES (1)', /yes\(integer\) \(table constraint .* on public\.one\)/],
+		['INSERT INTO guarded VALUES (1)', /n\(integer\) \(policy p on public\.guarded\)/],
+		['INSERT INTO plain SELECT i FROM v', /^public\.n\(integer\) may send/],
+		['INSERT INTO plain SELECT 1 WHERE 1 === \'x\'', /^public\.at\(integer, ?text\) may send/],
+	]) {
+		const { json, text } = await w.agent.execute(sql);
+		assert.ok(json, `${sql}: ${text}`);
+		const { head } = await w.operator.show(json.change_id);
+		assert.ok(json.risk !== 'high' || sql.includes('guarded'), `${sql}: ${text}`);
+		for (const what of expected)
+			assert.ok(head.effects.some(x => x.code === 'NOTIFICATION' && what.test(x.text)), `${sql}: ${JSON.stringify(head.effects)}`);
+		if (expected.length === 0)
+			assert.deepEqual(head.effects, [], sql);
+		await w.operator.rollback(json.change_id);
+	}
+});
+
 test('what reads the statement reads the agent\'s', async t => {
 	const w = await world(t, { setup: `${T} CREATE TABLE au(q text);
 		${trigger('INSERT INTO au VALUES (current_query()); RETURN NULL;')}
