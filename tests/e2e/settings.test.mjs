@@ -2,6 +2,7 @@
 // change what the diff says of it
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { Cluster } from './lib/cluster.mjs';
 import { outcome, release, world } from './lib/world.mjs';
 
 after(release);
@@ -160,4 +161,24 @@ test('both sides of a row are printed by the change\'s own search path', async t
 			[['2', { id: '2', n: '0', r: 'f' }, { id: '2', n: '1', r: 'f' }]], sql);
 		await w.operator.rollback(json.change_id);
 	}
+});
+
+// What only the last run of deferred work sets is seen by nothing but COMMIT:
+// one that does not wait leaves its record to the WAL writer, which sleeps here.
+test('COMMIT waits for the disk, whatever a deferred trigger set just before', async t => {
+	const c = await Cluster.start({ settings: { fsync: 'off', autovacuum: 'off', wal_writer_delay: '10s', wal_level: 'minimal', max_wal_senders: 0 } });
+	t.after(() => c.stop());
+	const w = await world(t, { cluster: c, setup: `
+		CREATE TABLE t(id int); CREATE SEQUENCE s; GRANT USAGE ON SEQUENCE s TO app;
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('s') = 1 THEN RAISE 'not yet'; END IF;
+			PERFORM set_config('synchronous_commit', 'off', true); RETURN NULL; END $$;
+		CREATE CONSTRAINT TRIGGER tr AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION f();` });
+	const { json, text } = await w.agent.execute('INSERT INTO t VALUES (1)');
+	assert.match(json?.reasons.find(x => x.code === 'DEFERRED_FAILURE')?.text ?? '', /not yet/, text);
+	await w.sql('SELECT pg_logical_emit_message(true, \'test\', \'\')'); // all so far is on disk
+	const before = await w.sql('SELECT pg_current_wal_flush_lsn()');
+	await w.operator.commit(json.change_id);
+	assert.equal(await w.sql(`SELECT pg_current_wal_flush_lsn() > '${before}'`), 't');
+	assert.equal(await w.sql('SELECT count(*) || \' \' || last_value FROM t, s GROUP BY last_value'), '1 2');
 });
