@@ -57,7 +57,7 @@ servers() { # version: where its programs are, with psql beside them
 tests=${MATRIX_TESTS:-tests/e2e/cases-red.test.mjs tests/e2e/cases-green.test.mjs
     tests/e2e/cases-field.test.mjs tests/e2e/field-parser.test.mjs
     tests/e2e/field-mcp.test.mjs tests/e2e/field-conn.test.mjs
-    tests/e2e/refusals.test.mjs tests/oracle/oracle.test.mjs}
+    tests/e2e/refusals.test.mjs tests/e2e/visible.test.mjs tests/oracle/oracle.test.mjs}
 failed=
 for v in "$@"; do
 	bin=$(servers "$v")

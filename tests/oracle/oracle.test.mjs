@@ -35,9 +35,10 @@ for (let from = 0; from < CASES; from += PIECE)
 		assert.equal(wrong.length, 0, wrong.join('\n\n'));
 	});
 
-test('the cases were worth running', { skip: CASES < 100 }, () => {
+test('the cases were worth running', { skip: CASES < 100 }, async () => {
 	const failed = Object.entries(tally).filter(([w]) => /^[0-9A-Z]{5}$/.test(w)).reduce((sum, [, n]) => sum + n, 0);
 	assert.ok(tally.complete > CASES * 0.6, JSON.stringify(tally));
 	assert.ok(tally.pending > 3 * failed, JSON.stringify(tally));
 	assert.ok(tally['rolled back'] > CASES * 0.1, JSON.stringify(tally));
+	assert.ok(!rig.maps || await rig.mapped() > 0, 'no map was asked for');
 });

@@ -35,7 +35,10 @@ export function makeCase(seed, index, version) {
 	const agent = r.chance(0.15) ? 'narrow' : 'wide';
 	const hides = { ...m.hides, ...agent === 'narrow' && m.narrow };
 	const alone = !steps.some(s => s.other !== undefined);
-	return { setup: m.sql, steps, agent, rollback: r.chance(0.25), twice: alone && r.chance(0.2), may: ref => hides[ref] ?? null };
+	const c = { setup: m.sql, steps, agent, rollback: r.chance(0.25), twice: alone && r.chance(0.2), may: ref => hides[ref] ?? null };
+	// some are searched for by the map: more, where they are searched for at all
+	c.spread = r.chance(c.twice ? 0.5 : 0.1);
+	return c;
 }
 
 export const describe = c => [...c.setup, ...c.steps.map(s =>

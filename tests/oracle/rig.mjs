@@ -10,6 +10,16 @@ const ROLES = `
 	CREATE ROLE narrow LOGIN;
 	CREATE ROLE watch LOGIN BYPASSRLS;
 	GRANT pg_read_all_data, pg_read_all_stats TO watch;`;
+const MAP = 'CREATE EXTENSION pg_visibility; GRANT pg_stat_scan_tables TO watch;';
+
+// Makes tables of some pages whose rows lie here and there, all-visible.
+const SPREAD = schema => `DO $$ DECLARE t record; BEGIN
+	SET LOCAL session_replication_role = replica;
+	FOR t IN SELECT format('UPDATE ONLY %s SET %2$I = %2$I WHERE %2$I::text ~ ''[02468]'' OR $1 < 40', c.oid::regclass, min(a.attname)) AS sql
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attidentity <> 'a'
+		WHERE c.relnamespace = '${schema}'::regnamespace AND c.relkind = 'r' GROUP BY c.oid LOOP
+		FOR i IN 1 .. 80 LOOP EXECUTE t.sql USING i; END LOOP;
+	END LOOP; END $$`;
 
 export class Rig {
 	made = 0;
@@ -17,7 +27,7 @@ export class Rig {
 	// narrow: above how many bytes a table's rows are looked for without a scan
 	static async start({ settings, config = '', narrow = process.env.ORACLE_NARROW ?? 0 } = {}) {
 		const g = new Rig();
-		g.cluster = await Cluster.start({ settings: { fsync: 'off', ...settings } });
+		g.cluster = await Cluster.start({ settings: { fsync: 'off', track_functions: 'all', ...settings } });
 		await g.cluster.sql('postgres', `${ROLES} CREATE DATABASE oracle;`);
 		const at = { dir: g.cluster.dir, port: g.cluster.port, database: 'oracle' };
 		g.pg = await Pg.open({ ...at, options: `${PINS} -c client_min_messages=error` });
@@ -25,6 +35,9 @@ export class Rig {
 		g.locker = await Pg.open({ ...at, options: '-c lock_timeout=50ms' });
 		g.version = Number((await g.pg.rows('SHOW server_version_num'))[0][0]) / 10000 | 0;
 		await g.pg.query(EXTENSIONS);
+		g.maps = (await g.pg.rows('SELECT FROM pg_available_extensions WHERE name = \'pg_visibility\'')).length > 0;
+		if (g.maps)
+			await g.pg.query(MAP);
 		const url = role => g.cluster.url('oracle', role);
 		g.daemon = await Daemon.start({ config: `[airlock]
 operator_guard = off
@@ -57,7 +70,7 @@ writer_dsn = ${url('narrow')}
 	}
 
 	// Runs one case; gives { faults, tally }: what happened, counted by words.
-	// A case: { setup, steps, agent, may, rollback, before, during }; a step is
+	// A case: { setup, steps, agent, may, rollback, spread, before, during }; a step is
 	// a statement, or { other: SQL of somebody else }, or { lock: SQL }.
 	async run(c) {
 		if (!this.daemon.running)
@@ -68,6 +81,8 @@ writer_dsn = ${url('narrow')}
 		c = this.#renamed(c);
 		for (const sql of [c.setup].flat())
 			await this.pg.query(sql);
+		if (c.spread && this.maps)
+			await this.#spread();
 		// what a held change has emptied nobody can read meanwhile
 		const list = async () => (await tablesOf(this.pg, [this.schema])).filter(t => c.may(t.ref) !== 'emptied whole');
 		const tables = await list();
@@ -104,6 +119,18 @@ writer_dsn = ${url('narrow')}
 		const back = ref => ref.replace(`${schema}.`, 'app.');
 		return { ...c, setup: [c.setup].flat().map(there), shows: c.shows?.map(([ref, ...more]) => [there(ref), ...more]), may: ref => c.may?.(back(ref)) ?? null,
 			steps: c.steps.map(s => ({ ...s, sql: there(s.sql), other: there(s.other), lock: there(s.lock), named: s.named?.map(there) })) };
+	}
+
+	async #spread() {
+		await this.pg.query(SPREAD(this.schema));
+		for (const [ref] of await this.pg.rows(`SELECT oid::regclass FROM pg_class WHERE relnamespace = '${this.schema}'::regnamespace AND relkind = 'r'`))
+			await this.pg.query(`VACUUM (TRUNCATE FALSE) ${ref}`);
+	}
+
+	// How often a map was asked for.
+	async mapped() {
+		const [[n]] = await this.pg.rows('SELECT COALESCE(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = \'pg_visibility_map\'');
+		return Number(n);
 	}
 
 	#count(x, word) {
