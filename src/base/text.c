@@ -289,6 +289,13 @@ text_quote_into(char *out, size_t size, const char *p, size_t n)
 	out[used] = '\0';
 }
 
+/* So that no two texts that differ in such bytes look alike. */
+static void
+add_stray_byte(struct text *t, char byte)
+{
+	text_addf(t, "\xef\xbf\xbd%02x", (unsigned)(unsigned char)byte);
+}
+
 /* Plain runs are copied at once: this is on the path of every row. */
 void
 text_add_json(struct text *t, const char *p, size_t n)
@@ -312,7 +319,7 @@ text_add_json(struct text *t, const char *p, size_t n)
 		if (len > 1)
 			text_addn(t, p, len);
 		else if (len == 0)
-			text_add(t, "\xef\xbf\xbd");
+			add_stray_byte(t, *p);
 		else if (cp == '"' || cp == '\\') {
 			text_addc(t, '\\');
 			text_addc(t, (char)cp);
@@ -338,7 +345,7 @@ text_add_utf8(struct text *t, const char *p, size_t n)
 			text_addn(t, p, len);
 			continue;
 		}
-		text_add(t, "\xef\xbf\xbd");
+		add_stray_byte(t, *p);
 		len = 1;
 	}
 }

@@ -32,9 +32,9 @@ const char *text_str(const struct text *t);
 char *text_take(struct text *t);
 
 /* Appends p as a JSON string with its quotes (RFC 8259, section 7).  Bytes
- * that are not UTF-8 become U+FFFD. */
+ * that are not UTF-8 become U+FFFD and their two hexadecimal digits. */
 void text_add_json(struct text *t, const char *p, size_t n);
-/* Appends p, each byte that is not UTF-8 as U+FFFD. */
+/* Appends p, with those bytes as text_add_json has them. */
 void text_add_utf8(struct text *t, const char *p, size_t n);
 /* Appends s as a quoted SQL identifier, inner quotes doubled. */
 void text_add_ident(struct text *t, const char *s);

@@ -213,7 +213,7 @@ json_t *change_result(const struct change *c, bool with_sample);
 json_t *change_record(const struct change *c, const char *kind);
 void change_told(outcome_done *done, void *arg, bool ok, const char *code,
     const char *text, json_t *json /* taken */);
-/* A JSON string; bytes that are not UTF-8 are U+FFFD. */
+/* A JSON string; bytes that are not UTF-8 as text_add_json has them. */
 json_t *shown_json(const char *s);
 /* filled: with what the replay digest leaves out. */
 json_t *change_tables_json(const struct change *c, bool filled);

@@ -201,12 +201,17 @@ test('a database in SQL_ASCII does not break the diff', async t => {
 	const { head, rows } = await w.operator.show(answer.json.change_id);
 	assert.equal(head.complete, true, JSON.stringify(head.reasons));
 	assert.deepEqual(rows.map(r => [r.key.id, r.before.n, r.after.n]).sort(), [['1', '0', '1'], ['2', '0', '1'], ['3', '0', '1']]);
-	assert.deepEqual(rows.map(r => r.after.v).sort(), ['a\ufffd\ufffdb', 'plain', 'ä']);
+	assert.deepEqual(rows.map(r => r.after.v).sort(), ['a\ufffdff\ufffde4b', 'plain', 'ä']);
 	await w.operator.commit(answer.json.change_id);
 	assert.equal(await w.sql('SELECT convert_to(v, \'SQL_ASCII\') FROM t WHERE id = 1'), '\\x61ffe462');
-	// bytes that are shown alike are still not the same
+	// bytes that are no character are told apart
 	const swap = await w.agent.execute('UPDATE t SET v = convert_from(\'\\x61fee462\', \'SQL_ASCII\') WHERE id = 1');
 	assert.deepEqual(swap.json?.tables.map(x => [x.updated, x.unchanged]), [[1, 0]], swap.text);
+	const swapped = await w.operator.show(swap.json.change_id);
+	assert.deepEqual(swapped.rows.map(r => [r.before.v, r.after.v]), [['a\ufffdff\ufffde4b', 'a\ufffdfe\ufffde4b']]);
+	const other = await w.agent.execute('UPDATE t SET v = convert_from(\'\\x61fde462\', \'SQL_ASCII\') WHERE id = 1',
+		{ change_id: swap.json.change_id });
+	assert.equal((await w.operator.show(other.json.change_id)).rows[0].after.v, 'a\ufffdfd\ufffde4b');
 });
 
 test('names in SQL_ASCII that are not UTF-8 are shown and counted', async t => {
@@ -222,12 +227,12 @@ test('names in SQL_ASCII that are not UTF-8 are shown and counted', async t => {
 			EXECUTE format('GRANT ALL ON %I TO app', ${bad('74ff')}); EXECUTE format('GRANT ALL ON SEQUENCE %I TO app', ${bad('73ff')});
 		END $$;`);
 	const listed = await w.agent.call('db_schema');
-	assert.deepEqual(listed.json?.tables.map(x => x.table).sort(), ['public."t\ufffd"', 'public.t'], listed.text);
+	assert.deepEqual(listed.json?.tables.map(x => x.table).sort(), ['public."t\ufffdff"', 'public.t'], listed.text);
 	const { json, text } = await w.agent.execute('UPDATE t SET v = 7');
 	assert.equal(json?.complete, true, text);
-	assert.deepEqual(json.tables.map(x => [x.table, x.inserted, x.updated]).sort(), [['public."t\ufffd"', 1, 0], ['public.t', 0, 1]]);
+	assert.deepEqual(json.tables.map(x => [x.table, x.inserted, x.updated]).sort(), [['public."t\ufffdff"', 1, 0], ['public.t', 0, 1]]);
 	const { head, rows } = await w.operator.show(json.change_id);
-	assert.deepEqual(rows.find(x => x.op === 'insert').after, { 'c\ufffd': '7', v: '\ufffd' });
+	assert.deepEqual(rows.find(x => x.op === 'insert').after, { 'c\ufffdfe': '7', v: '\ufffde4' });
 	assert.deepEqual(head.effects.map(x => x.code).sort(), ['NOTIFICATION', 'SEQUENCE']);
 	await w.operator.commit(json.change_id);
 	assert.equal(await w.sql(`SELECT (xpath('//v/text()', query_to_xml(format('SELECT encode(convert_to(v, ''SQL_ASCII''), ''hex'') AS v FROM %I', ${bad('74ff')}), false, true, '')))[1]`), 'e4');

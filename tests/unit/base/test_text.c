@@ -81,11 +81,17 @@ json_strings_are_escaped(void **state UNUSED)
 		{ { B("\0\x1f\x7f") }, "\"\\u0000\\u001f\x7f\"" },
 		{ { B("\xc3\xa9\xf0\x9f\x90\x98") },
 		    "\"\xc3\xa9\xf0\x9f\x90\x98\"" },
-		{ { B("\xff") }, "\"\xef\xbf\xbd\"" },
-		{ { B("a\xc3") }, "\"a\xef\xbf\xbd\"" },
-		{ { B("\xed\xa0\x80") },
-		    "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
-		{ { B("\xc0\xaf") }, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
+		{ { B("\xff") }, "\"\xef\xbf\xbd"
+				 "ff\"" },
+		{ { B("a\xc3") }, "\"a\xef\xbf\xbd"
+				  "c3\"" },
+		{ { B("\xed\xa0\x80") }, "\"\xef\xbf\xbd"
+					 "ed\xef\xbf\xbd"
+					 "a0\xef\xbf\xbd"
+					 "80\"" },
+		{ { B("\xc0\xaf") }, "\"\xef\xbf\xbd"
+				     "c0\xef\xbf\xbd"
+				     "af\"" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -103,9 +109,14 @@ bad_bytes_are_replaced_one_by_one(void **state UNUSED)
 	static const char *const cases[][2] = {
 		{ "", "" },
 		{ "a\tb\"", "a\tb\"" },
-		{ "\xc3\xa4\xff", "\xc3\xa4\xef\xbf\xbd" },
-		{ "\xed\xa0\x80x", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx" },
-		{ "x\xc3", "x\xef\xbf\xbd" },
+		{ "\xc3\xa4\xff", "\xc3\xa4\xef\xbf\xbd"
+				  "ff" },
+		{ "\xed\xa0\x80x", "\xef\xbf\xbd"
+				   "ed\xef\xbf\xbd"
+				   "a0\xef\xbf\xbd"
+				   "80x" },
+		{ "x\xc3", "x\xef\xbf\xbd"
+			   "c3" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

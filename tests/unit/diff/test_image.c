@@ -436,7 +436,9 @@ one_byte_to_escape_is_seen(void **state UNUSED)
 	static const struct {
 		const char *byte, *shown;
 	} cases[] = { { "\"", "\\\"" }, { "\\", "\\\\" }, { "\n", "\\n" },
-		{ "\x01", "\\u0001" }, { "\xff", "\xef\xbf\xbd" } };
+		{ "\x01", "\\u0001" },
+		{ "\xff", "\xef\xbf\xbd"
+			  "ff" } };
 	const char *name = "";
 	char text[32];
 	struct value v = { text, 0 };
