@@ -267,15 +267,23 @@ change_record(const struct change *c, const char *kind)
 	    "agent", c->agent->o->name);
 }
 
+void
+change_give_back(struct change *c, struct link *l)
+{
+	c->link = NULL;
+	if (c->leaves_setting)
+		pool_drop(c->login->pool, l);
+	else
+		pool_put(c->login->pool, l);
+}
+
 static void
 rolled_back(void *arg, struct link *l, struct batch *b)
 {
 	struct change *c = arg;
 
-	if (!batch_is_lost(b) && batch_is_ok(b)) {
-		c->link = NULL;
-		pool_put(c->login->pool, l);
-	}
+	if (!batch_is_lost(b) && batch_is_ok(b))
+		change_give_back(c, l);
 	change_enter(c, CHANGE_ROLLED_BACK);
 }
 

@@ -174,8 +174,7 @@ commit_answered(void *arg, struct link *l, struct batch *b)
 			  "confirm"
 			: NULL;
 
-		c->link = NULL;
-		pool_put(c->login->pool, l);
+		change_give_back(c, l);
 		committed(c, how);
 		finish(d, true, NULL, NULL);
 		return;

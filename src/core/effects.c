@@ -122,6 +122,9 @@ take(struct run *r, const struct batch *b, int row)
 			     "(track_counts), so that what it writes is not "
 			     "shown");
 		r->change->uncounted = true;
+	} else if (strcmp(kind, "USES_SETTING") == 0) {
+		r->change->leaves_setting = true;
+		goto out; /* nobody else sees it */
 	} else {
 		text_addf(&t, " may act outside the transaction%s%s",
 		    how != NULL ? ": " : "", how != NULL ? how : "");
@@ -152,6 +155,7 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 			? batch_err(b)->text
 			: result_message(batch_result(b, batch_failed(b))));
 		r->change->uncounted = true; /* for all that is known */
+		r->change->leaves_setting = true;
 		effect_add(r->change, "OUTSIDE_EFFECT",
 		    "what its functions and triggers do beside writing rows "
 		    "could not be asked");

@@ -162,6 +162,8 @@ undo_added(struct run *r)
 {
 	struct change *c = r->change;
 
+	/* It was not asked what its functions do. */
+	c->leaves_setting = c->leaves_setting || r->executed;
 	if (r->proved) {
 		end_with_change(r);
 	} else if (r->executed && r->cancelled) {

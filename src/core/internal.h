@@ -163,7 +163,8 @@ struct change {
 	struct verdict verdict; /* asked, and of what was measured */
 	json_t *effects;        /* [{"code","text"}] */
 	bool complete, hidden_ddl;
-	bool uncounted;             /* the counters may have been turned off */
+	bool leaves_setting; /* of a name of its own, in its session for good */
+	bool uncounted;      /* the counters may have been turned off */
 	const char *why_incomplete; /* of no table: a constant, or NULL */
 	char deferred[300]; /* the deferred constraint that fails, or "" */
 	enum severity risk;
@@ -197,6 +198,10 @@ void change_enter(struct change *c, enum change_state state);
 void change_hold(struct change *c);
 /* `expiry` fires after so long: what that means is the state's to say. */
 void change_deadline(struct change *c, int64_t ms);
+/* Its transaction is over: its link is cleaned for the next, or closed where
+ * that is not enough, since no RESET takes a setting of somebody's own back to
+ * what it was before it was first set. */
+void change_give_back(struct change *c, struct link *l);
 /* Ends a held change by ROLLBACK; journals it first. */
 void change_end(struct change *c, const char *why, const char *reason,
     const char *by);

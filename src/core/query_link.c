@@ -225,8 +225,10 @@ undo(void *arg, struct link *l UNUSED, struct batch *answered UNUSED)
 
 	q->i_vouch = (size_t)-1;
 	batch_add(b, "ROLLBACK TO SAVEPOINT airlock_r", 0, NULL);
-	if (!runs_own_code(q))
+	if (!runs_own_code(q)) {
+		q->change->leaves_setting = true; /* for all that is known */
 		q->i_vouch = session_vouch(b);
+	}
 	batch_add(b, "RELEASE SAVEPOINT airlock_r", 0, NULL);
 	link_run(q->link, b, undone, q);
 }

@@ -14,6 +14,12 @@
 	"(p.prosrc ~* '" name "' OR p.proconfig::pg_catalog.text ~* '" name "'" \
 	" OR pg_catalog.pg_get_function_sqlbody(p.oid) ~* '" name "')"
 
+/* A setting of somebody's own, my.name: of no use but to other functions. */
+#define SETS_OWN \
+	"(p.prosrc ~* '\\m(set_config\\M|set[[:space:]]+((local|session)[[:space:]]+)?\"?[[:alnum:]_$]+\"?[.])'" \
+	" OR pg_catalog.pg_get_function_sqlbody(p.oid) ~* '\\mset_config\\M'" \
+	" OR p.proconfig::pg_catalog.text ~ '[{,\"][[:alnum:]_$]+[.][[:alnum:]_$]+='::pg_catalog.text)"
+
 /* In pg_catalog, by name: backends, files, session locks, WAL. */
 #define OUTSIDE \
 	"^(lo_export|lo_import|pg_cancel_backend|pg_terminate_backend" \
@@ -93,6 +99,7 @@ const char effects_sql[] =
 	SAYS("\\mcurrent_query\\M", "817")
 "  UNION ALL SELECT 'TRIGGERS_OFF', NULL WHERE p.oid >= '16384' AND " SETS("session_replication_role")
 "  UNION ALL SELECT 'COUNTERS_OFF', NULL WHERE p.oid >= '16384' AND " SETS("track_counts")
+"  UNION ALL SELECT 'USES_SETTING', NULL WHERE p.oid >= '16384' AND " SETS_OWN
 "  UNION ALL SELECT 'OUTSIDE_EFFECT', CASE WHEN p.oid < '16384' THEN NULL"
 "    WHEN NOT l.lanpltrusted AND l.lanname NOT IN ('c', 'internal') THEN l.lanname::pg_catalog.text"
 "    ELSE (SELECT e.extname::pg_catalog.text FROM pg_catalog.pg_depend d"

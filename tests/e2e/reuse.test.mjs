@@ -84,3 +84,46 @@ test('a committed write leaves nothing behind', async t => {
 		assert.deepEqual(json.returned.rows, [['4MB']]);
 	}
 });
+
+test('a setting of its own that a function makes is not there for the next change', async t => {
+	const how = {
+		config: 'PERFORM set_config(\'my.config\', NEW.id::text, true);',
+		local: 'SET LOCAL my.local = \'x\';',
+		named: 'PERFORM named();',
+		attached: 'PERFORM attached();',
+	};
+	const w = await world(t, { setup: `
+		CREATE FUNCTION named() RETURNS text LANGUAGE sql BEGIN ATOMIC SELECT set_config('my.named', 'x', true); END;
+		CREATE FUNCTION attached() RETURNS int LANGUAGE sql SET my.attached = 'x' AS 'SELECT 1';
+		${Object.entries(how).map(([n, sql]) => `CREATE TABLE ${n}(id int, was text);
+			CREATE FUNCTION f_${n}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				NEW.was := COALESCE(current_setting('my.${n}', true), 'none'); ${sql} RETURN NEW; END $$;
+			CREATE TRIGGER tr BEFORE INSERT ON ${n} FOR EACH ROW EXECUTE FUNCTION f_${n}();`).join('\n')}` });
+	for (const table of Object.keys(how))
+		for (let id = 1; id <= 4; id++) {
+			const { json, text } = await w.agent.execute(`INSERT INTO ${table} VALUES (${id})`);
+			assert.equal(json?.complete, true, text);
+			assert.deepEqual((await w.operator.show(json.change_id)).rows.map(x => x.after.was), ['none'], `${table}, the ${id}th time`);
+			if (id % 2)
+				await w.operator.commit(json.change_id);
+			else
+				await w.agent.call('db_withdraw', { change_id: json.change_id });
+		}
+});
+
+test('nor is one that a read inside a change made, or a statement that failed', async t => {
+	const w = await world(t, { setup: `CREATE TABLE t(id int CHECK (id < 9), was text); CREATE TABLE o(id int);
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			NEW.was := COALESCE(current_setting('my.read', true), current_setting('my.fails', true), 'none');
+			IF NEW.id > 8 THEN EXECUTE format('SET LOCAL %s = 1', 'my' || '.fails'); END IF; RETURN NEW; END $$;
+		CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();
+		CREATE FUNCTION sets() RETURNS text LANGUAGE sql AS 'SELECT set_config(''my.read'', ''x'', true)';
+		CREATE FUNCTION reads() RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN RETURN sets(); END $$;` });
+	for (const other of [c => w.agent.query('SELECT reads()', c), c => w.agent.execute('INSERT INTO t VALUES (9)', c), () => {}])
+		for (let i = 0; i < 3; i++) {
+			const { json: { change_id }, text } = await w.agent.execute('INSERT INTO t VALUES (1)');
+			assert.deepEqual((await w.operator.show(change_id)).rows.map(x => x.after.was), ['none'], text);
+			await other({ change_id });
+			await w.operator.commit(change_id);
+		}
+});
