@@ -53,7 +53,7 @@ table() {
 	# what rows come to
 	net|src/diff/net.c|s/if \(!is_of\(n, i, hash\)\)/if (true)/|oracle
 	flags|src/diff/net.c|s/if \(!any && !flags_differ\(n\)\)/if (!any)/|oracle
-	fold|src/diff/store.c|s/\*at = l.at \+ 1;/*at = 0;/|oracle
+	fold|src/diff/folding.c|s/\*at = l->at \+ 1;/*at = 0;/|oracle
 	knows|src/core/rows.c|s/!store_knows\(.*\)\) \{/true) {/|oracle
 	# the splice: the tree of what is sent against that of what was asked
 	splice|src/sql/rewrite.c|s/if \(!is_proved\(/if (false \&\& !is_proved(/|unit sql/test_rewrite

@@ -326,13 +326,15 @@ forget_unproved(struct change *c, struct err *e)
 	return 0;
 }
 
+/* An added statement's rows go into those that stand.  Others wait for each
+ * piece of it. */
 enum run_next
-run_prove(struct run *r)
+run_fold(struct run *r)
 {
-	struct change *c = r->change;
 	const struct count_row *strayed =
-	    counts_strayed(&r->counts, &c->counts);
+	    counts_strayed(&r->counts, &r->change->counts);
 	struct err e = ERR_INIT;
+	int rc = 0;
 
 	if (strayed != NULL)
 		return run_refuse(r, REASON_DEFINITION_CHANGED,
@@ -341,10 +343,19 @@ run_prove(struct run *r)
 		    "change is held as it was, and takes nothing more that "
 		    "concerns it; withdraw it and begin anew",
 		    counts_shown_as(strayed));
-	if (r->adding && store_fold_end(c->store, &e) == -1)
+	if (r->adding && (rc = store_fold_step(r->change->store, &e)) == -1)
 		return e.code == ERR_LIMIT
 		           ? run_too_large(r, e.text)
 		           : run_refuse(r, REASON_UNAVAILABLE, "%s", e.text);
+	return run_piece(r, rc);
+}
+
+enum run_next
+run_prove(struct run *r)
+{
+	struct change *c = r->change;
+	struct err e = ERR_INIT;
+
 	r->proved = true;
 	c->why_incomplete = NULL;
 	for (size_t i = 0; i < c->ntables; i++)

@@ -27,6 +27,7 @@ static run_step *const steps[] = {
 	weigh,             /* the condition, by that definition */
 	run_consult_again, /* and so is all that it ran */
 	run_pair,          /* before-images for ON CONFLICT */
+	run_fold,          /* an added statement's rows into those before */
 	run_prove,         /* counters against images */
 	run_causes,        /* by what the tables that are not named */
 	run_effects,       /* what functions may have done beside rows */

@@ -156,7 +156,7 @@ run_step run_pair;
 void run_pair_cancel(struct run *r);
 /* core/proof.c: counters against images; tables that disagree are incomplete.
  */
-run_step run_prove;
+run_step run_fold, run_prove;
 /* core/causes.c: what may have written the tables that are not named; those
  * that a named view is written through to count as named. */
 run_step run_causes;
@@ -178,6 +178,9 @@ void run_sweep_cancel(struct run *r);
 const json_t *filled_target(struct run *r);
 /* core/sealing.c: its digests. */
 run_step run_seal, run_seal_replay;
+/* rc: of a piece of a step's work, 1 while there is more: then the step runs
+ * again, after others had their turn. */
+enum run_next run_piece(struct run *r, int rc);
 /* core/proof.c: what the change amounts to, and its risk. */
 run_step run_judge;
 /* core/execute.c: the batch that runs the statement; one that is cancelled is

@@ -11,20 +11,26 @@ step_again(evutil_socket_t fd UNUSED, short what UNUSED, void *arg)
 	run_go(r);
 }
 
-/* rc: of a piece of the work, as seal_step has it. */
-static enum run_next
-go_on(struct run *r, int rc, const struct err *e)
+enum run_next
+run_piece(struct run *r, int rc)
 {
 	static const struct timeval now = { 0, 0 };
 
-	if (rc == -1)
-		return run_refuse(r, REASON_UNAVAILABLE,
-		    "the digest could not be made: %s", e->text);
 	if (rc == 0)
 		return RUN_GO;
 	event_assign(r->tick, r->gate->base, -1, 0, step_again, r);
 	evtimer_add(r->tick, &now);
 	return RUN_WAIT;
+}
+
+/* rc: of a piece of the work, as seal_step has it. */
+static enum run_next
+go_on(struct run *r, int rc, const struct err *e)
+{
+	if (rc == -1)
+		return run_refuse(r, REASON_UNAVAILABLE,
+		    "the digest could not be made: %s", e->text);
+	return run_piece(r, rc);
 }
 
 /* Both at once where nothing is left out of the replay digest. */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "diff/fold.h"
+#include "diff/folding.h"
 #include "diff/net.h"
 #include "diff/replay.h"
 #include "diff/rowcursor.h"
@@ -36,6 +37,8 @@ struct store {
 	bool named; /* the directories are on the disk as they are */
 	struct rowfile *now, *next, *net;
 	struct placemap *places; /* `is` of each row of now */
+	struct folding *folding; /* the fold's end, while it is made */
+	struct rowfile *folded;  /* what it is written to */
 };
 
 /* It becomes a path component. */
@@ -274,9 +277,28 @@ store_fold_begin(struct store *s, uint64_t rows_max, struct err *e)
 	return 0;
 }
 
+static void
+drop_folded(struct store *s, struct rowfile *to)
+{
+	if (to == NULL)
+		return;
+	rowfile_close(to);
+	remove_name(s->dirfd, ROWS_FOLDED, 0);
+}
+
+static void
+drop_folding(struct store *s)
+{
+	folding_free(s->folding);
+	s->folding = NULL;
+	drop_folded(s, s->folded);
+	s->folded = NULL;
+}
+
 void
 store_fold_abort(struct store *s)
 {
+	drop_folding(s);
 	if (s->next == NULL)
 		return;
 	rowfile_close(s->next);
@@ -286,102 +308,6 @@ store_fold_abort(struct store *s)
 	remove_name(s->dirfd, ROWS_NEXT, 0);
 }
 
-/* Notes for each standing row that goes on where its new row is (offset + 1,
- * as 0 says that it does not). */
-static int
-link_rows(struct store *s, struct err *e)
-{
-	struct rowcursor c;
-	struct rowline l;
-	int r;
-
-	rowcursor_init(&c, s->next);
-	while ((r = rowcursor_next(&c, &l, e)) == 1) {
-		uint64_t *at = l.was.leaf == 0
-		                   ? NULL
-		                   : placemap_at(s->places, &l.was, false);
-
-		if (at != NULL && *at != 0)
-			r = err_set(e, ERR_BUG,
-			    "two new rows go on from one row");
-		else if (at != NULL)
-			*at = l.at + 1;
-		if (r == -1)
-			break;
-	}
-	rowcursor_release(&c);
-	return r;
-}
-
-static int
-write_folded(struct rowfile *to, struct fold *f, const struct rowline *then,
-    const struct rowline *now, struct err *e)
-{
-	enum fold_result result = FOLD_NOTHING;
-
-	if (fold_rows(f, then, now, &result, e) == -1)
-		return -1;
-	if (result == FOLD_ROW)
-		return rowfile_add(to, &f->im, UINT64_MAX, e);
-	if (result == FOLD_UNCHANGED)
-		rowfile_note_unchanged(to, f->im.table, &f->im.was, &f->im.is);
-	return 0;
-}
-
-/* The rows that stood, each with what became of it, in their order. */
-static int
-write_standing(struct store *s, struct rowfile *to, struct err *e)
-{
-	struct rowcursor then, now;
-	struct rowline old, new;
-	struct fold f = { 0 };
-	int r;
-
-	rowcursor_init(&then, s->now);
-	rowcursor_init(&now, s->next);
-	while ((r = rowcursor_next(&then, &old, e)) == 1) {
-		uint64_t *at = old.is.leaf == 0
-		                   ? NULL
-		                   : placemap_at(s->places, &old.is, false);
-
-		if (at == NULL || *at == 0)
-			r = rowfile_copy(to, &old, e);
-		else if (rowcursor_seek(&now, *at - 1, e) == -1 ||
-			 (r = rowcursor_next(&now, &new, e)) == -1)
-			r = -1;
-		else
-			r = r == 1 ? write_folded(to, &f, &old, &new, e)
-			           : err_set(e, ERR_BUG, "a new row is gone");
-		if (r == -1)
-			break;
-	}
-	fold_release(&f);
-	rowcursor_release(&then);
-	rowcursor_release(&now);
-	return r;
-}
-
-/* The rows that were met for the first time. */
-static int
-write_new(struct store *s, struct rowfile *to, struct err *e)
-{
-	struct rowcursor c;
-	struct rowline l;
-	int r;
-
-	rowcursor_init(&c, s->next);
-	while ((r = rowcursor_next(&c, &l, e)) == 1) {
-		if (l.was.leaf != 0 && placemap_at(s->places, &l.was, false))
-			continue;
-		if (rowfile_copy(to, &l, e) == -1) {
-			r = -1;
-			break;
-		}
-	}
-	rowcursor_release(&c);
-	return r;
-}
-
 void
 store_note_unchanged(struct store *s, const struct image *im)
 {
@@ -389,46 +315,6 @@ store_note_unchanged(struct store *s, const struct image *im)
 		drop_net(s);
 	rowfile_note_unchanged(s->next != NULL ? s->next : s->now, im->table,
 	    &im->was, &im->is);
-}
-
-static bool
-has_gone_on(const void *arg, const struct rowid *is)
-{
-	uint64_t *at =
-	    placemap_at((struct placemap *)(uintptr_t)arg, is, false);
-
-	return at != NULL && *at != 0;
-}
-
-/* Rows that were unchanged are it no more where the new statement altered or
- * deleted them, or matched them once more (and noted that itself). */
-static int
-carry_folded(struct store *s, struct rowfile *to, struct err *e)
-{
-	const struct same *same;
-	size_t old = rowfile_sames(s->now, &same), new;
-	struct placemap *went = placemap_new(old);
-	struct rowcursor c;
-	struct rowline l;
-	uint64_t *at;
-	int r = 0;
-
-	for (size_t i = 0; i < old; i++)
-		placemap_at(went, &same[i].is, true);
-	new = rowfile_sames(s->next, &same);
-	for (size_t i = 0; i < new; i++)
-		if ((at = placemap_at(went, &same[i].was, false)) != NULL)
-			*at = 1;
-	rowcursor_init(&c, s->next);
-	while (old > 0 && (r = rowcursor_next(&c, &l, e)) == 1)
-		if (l.was.leaf != 0 &&
-		    (at = placemap_at(went, &l.was, false)) != NULL)
-			*at = 1;
-	rowcursor_release(&c);
-	rowfile_carry_unchanged(to, s->now, NULL, has_gone_on, went);
-	rowfile_carry_unchanged(to, s->next, NULL, NULL, NULL);
-	placemap_free(went);
-	return r;
 }
 
 bool
@@ -451,15 +337,6 @@ replace(struct store *s, struct rowfile *to, struct err *e)
 	s->named = false;
 	drop_net(s);
 	return 0;
-}
-
-static void
-drop_folded(struct store *s, struct rowfile *to)
-{
-	if (to == NULL)
-		return;
-	rowfile_close(to);
-	remove_name(s->dirfd, ROWS_FOLDED, 0);
 }
 
 static int
@@ -546,23 +423,23 @@ store_settle(struct store *s, store_flag *collateral, const void *arg,
 }
 
 int
-store_fold_end(struct store *s, struct err *e)
+store_fold_step(struct store *s, struct err *e)
 {
-	struct rowfile *to = NULL;
+	int r = -1;
 
 	if (s->next == NULL)
 		return err_set(e, ERR_BUG, "no fold is open");
-	if (rowfile_open(s->dirfd, ROWS_FOLDED, &to, e) == -1)
+	if (s->folding == NULL) {
+		if (rowfile_open(s->dirfd, ROWS_FOLDED, &s->folded, e) == -1)
+			goto fail;
+		s->folding = folding_new(s->now, s->next, s->places, s->folded);
+	}
+	if ((r = folding_step(s->folding, e)) == 1)
+		return 1;
+	if (r == -1 || (r = replace(s, s->folded, e)) == -1)
 		goto fail;
-	if (link_rows(s, e) == -1 || write_standing(s, to, e) == -1 ||
-	    write_new(s, to, e) == -1 || carry_folded(s, to, e) == -1)
-		goto fail;
-	if (replace(s, to, e) == -1)
-		goto fail;
-	store_fold_abort(s);
-	return 0;
+	s->folded = NULL; /* it is s->now */
 fail:
-	drop_folded(s, to);
 	store_fold_abort(s);
-	return -1;
+	return r;
 }

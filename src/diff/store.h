@@ -68,14 +68,15 @@ int store_find(struct store *s, uint64_t n, uint64_t *offset,
  *   store_fold_begin  starts a new generation; ERR_LIMIT where the change
  *                     holds more than rows_max rows (the map is in memory)
  *   store_add         as ever, into the new generation
- *   store_fold_end    writes the folded file and makes it the store; on an
- *                     error it aborts
+ *   store_fold_step   writes the folded file, a few megabytes a call, and makes
+ *                     it the store: 1 while there is more to do, 0 when it is
+ *                     done; on an error it aborts
  *   store_fold_abort  drops the new generation, as if it had not begun; does
  *                     nothing where none is open
  */
 int store_fold_begin(struct store *s, uint64_t rows_max,
     struct err *e) MUST_CHECK;
-int store_fold_end(struct store *s, struct err *e) MUST_CHECK;
+int store_fold_step(struct store *s, struct err *e) MUST_CHECK;
 void store_fold_abort(struct store *s);
 /* While folding: whether the row that lived at `was` is one of those stored, so
  * that its next image is needed even where it changes nothing. */

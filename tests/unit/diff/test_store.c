@@ -70,6 +70,16 @@ add_to(struct store *s, const char *table, const struct change *c,
 	return store_add(s, &im, e);
 }
 
+static int
+fold_end(struct store *s, struct err *e)
+{
+	int r;
+
+	while ((r = store_fold_step(s, e)) == 1)
+		;
+	return r;
+}
+
 static void
 add(struct store *s, const struct change *c)
 {
@@ -219,7 +229,7 @@ counts_are_by_table(void **state)
 	assert_int_equal(counts[1].n[IMAGE_INSERT], 3);
 	/* and again when the rows are copied */
 	assert_int_equal(store_fold_begin(s, 100, &e), 0);
-	assert_int_equal(store_fold_end(s, &e), 0);
+	assert_int_equal(fold_end(s, &e), 0);
 	assert_int_equal(store_counts(s, &counts), 3);
 	assert_string_equal(counts[0].table, tables[0]);
 	assert_int_equal(counts[0].n[IMAGE_INSERT], 2);
@@ -397,6 +407,40 @@ long_rows_are_handled(void **state)
 	store_close(s, true);
 }
 
+/* What else the daemon does goes on in between, and it may be dropped there. */
+static void
+large_rows_are_folded_in_pieces(void **state)
+{
+	static const struct change first = { "9", "a", "b", 1, 2 };
+	static const struct change again = { "9", "b", "c", 2, 3 };
+	struct store *s = opened(state, PLENTY);
+	char *big = mem_array(3000001, 1);
+	struct change c = { "1", NULL, big, 0, 0 };
+	struct err e = ERR_INIT;
+	int pieces = 0, r;
+
+	memset(big, 'x', 3000000);
+	add(s, &first);
+	for (int i = 0; i < 6; i++)
+		add(s, &c);
+	for (int drop = 1; drop >= 0; drop--) {
+		assert_int_equal(store_fold_begin(s, 100, &e), 0);
+		add(s, &again);
+		assert_int_equal(store_fold_step(s, &e), 1);
+		assert_int_equal(store_rows(s), 7);
+		if (drop)
+			store_fold_abort(s);
+	}
+	while ((r = store_fold_step(s, &e)) == 1)
+		pieces++;
+	assert_int_equal(r, 0);
+	assert_true(pieces >= 2 && pieces <= 6);
+	assert_int_equal(store_rows(s), 7);
+	assert_seal_is_of_the_rows(s);
+	free(big);
+	store_close(s, true);
+}
+
 static void
 bytes_are_bounded(void **state)
 {
@@ -456,7 +500,7 @@ fold(struct store *s, const struct change *c, size_t n)
 	assert_int_equal(store_fold_begin(s, 1000, &e), 0);
 	for (size_t i = 0; i < n && c[i].id != NULL; i++)
 		add(s, &c[i]);
-	if (store_fold_end(s, &e) == -1)
+	if (fold_end(s, &e) == -1)
 		fail_msg("%s", e.text);
 }
 
@@ -574,7 +618,7 @@ a_fold_can_be_dropped(void **state)
 	assert_rows(s, "u1 a>b\n");
 	store_fold_abort(s);
 	store_fold_abort(s);
-	assert_int_equal(store_fold_end(s, &e), -1);
+	assert_int_equal(fold_end(s, &e), -1);
 	sealed(s, is);
 	assert_string_equal(was, is);
 	assert_int_equal(fstatat(p->fd, ID "/rows.next", &st, 0), -1);
@@ -596,12 +640,12 @@ a_row_goes_on_once(void **state)
 	assert_int_equal(store_fold_begin(s, 1, &e), 0);
 	add(s, &two);
 	add(s, &two);
-	assert_int_equal(store_fold_end(s, &e), -1);
+	assert_int_equal(fold_end(s, &e), -1);
 	assert_int_equal(e.code, ERR_BUG);
 	assert_rows(s, "u1 a>b\n");
 	assert_int_equal(store_fold_begin(s, 1, &e), 0);
 	add(s, &wrong); /* an insert cannot go on from a row */
-	assert_int_equal(store_fold_end(s, &e), -1);
+	assert_int_equal(fold_end(s, &e), -1);
 	assert_int_equal(e.code, ERR_BUG);
 	assert_rows(s, "u1 a>b\n");
 	assert_seal_is_of_the_rows(s);
@@ -636,7 +680,7 @@ columns_are_folded_by_name(void **state)
 	add(s, &one);
 	assert_int_equal(store_fold_begin(s, 1, &e), 0);
 	assert_int_equal(store_add(s, &im, &e), 0);
-	assert_int_equal(store_fold_end(s, &e), 0);
+	assert_int_equal(fold_end(s, &e), 0);
 	assert_rows(s, "");
 	assert_int_equal(store_counts(s, &counts), 1);
 	assert_string_equal(counts[0].table, "public.t");
@@ -702,7 +746,7 @@ a_key_deleted_and_inserted_is_one_row(void **state)
 	assert_int_equal(store_fold_begin(s, 9, &e), 0);
 	assert_rows(s, "u1 a>x\nd2 b>\ni4 >d\n");
 	add(s, &more); /* goes on from the row inserted */
-	assert_int_equal(store_fold_end(s, &e), 0);
+	assert_int_equal(fold_end(s, &e), 0);
 	settle(s, "");
 	assert_rows(s, "d1 a>\nd2 b>\ni4 >d\n");
 	assert_int_equal(count_of(s, "public.t")->unchanged, 1);
@@ -811,17 +855,17 @@ unchanged_rows_are_counted_once(void **state)
 	store_fold_abort(s);
 	assert_int_equal(store_fold_begin(s, 9, &e), 0);
 	note(s, "public.u", 15, 16);
-	assert_int_equal(store_fold_end(s, &e), 0);
+	assert_int_equal(fold_end(s, &e), 0);
 	assert_int_equal(count_of(s, "public.u")->unchanged, 2);
 	/* the same row once more, and one that is changed after all */
 	assert_int_equal(store_fold_begin(s, 9, &e), 0);
 	note(s, "public.u", 14, 17);
 	assert_int_equal(add_to(s, "public.u", &after_all, &e), 0);
-	assert_int_equal(store_fold_end(s, &e), 0);
+	assert_int_equal(fold_end(s, &e), 0);
 	assert_int_equal(count_of(s, "public.u")->unchanged, 1);
 	assert_int_equal(store_fold_begin(s, 9, &e), 0);
 	assert_int_equal(add_to(s, "public.u", &at_last, &e), 0);
-	assert_int_equal(store_fold_end(s, &e), 0);
+	assert_int_equal(fold_end(s, &e), 0);
 	assert_int_equal(count_of(s, "public.u")->unchanged, 0);
 	assert_rows(s, "u1 a>b\nu7 a>b\nd8 a>\n");
 	assert_int_equal(store_forget(s, "public.u", &e), 0);
@@ -917,7 +961,7 @@ random_statements_fold(void **state)
 		for (size_t i = 0; i < ROWS; i++)
 			if (rand() % 3 == 0)
 				random_step(m, s, i);
-		if (statement > 0 && store_fold_end(s, &e) == -1)
+		if (statement > 0 && fold_end(s, &e) == -1)
 			fail_msg("%s", e.text);
 		assert_int_equal(store_read(s, 0, sum, net, &next, &e), 0);
 		for (size_t i = 0; i < ROWS; i++)
@@ -946,6 +990,7 @@ main(void)
 		T(an_id_is_used_once),
 		T(pages_are_found),
 		T(long_rows_are_handled),
+		T(large_rows_are_folded_in_pieces),
 		T(bytes_are_bounded),
 		T(a_full_disk_is_an_error_and_no_more),
 		T(two_statements_fold),
