@@ -167,6 +167,14 @@ print_column(const struct term *t, const char *name, const json_t *before,
 	text_release(&line);
 }
 
+bool
+diffview_has(const json_t *row, const char *column)
+{
+	return json_object_get(json_object_get(row, "before"), column) !=
+	           NULL ||
+	       json_object_get(json_object_get(row, "after"), column) != NULL;
+}
+
 void
 diffview_row(const struct term *t, const json_t *row, const char *column)
 {

@@ -3,6 +3,7 @@
 #define AIRLOCK_CLI_DIFFVIEW_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/text.h"
@@ -21,6 +22,8 @@ void diffview_value(struct text *out, const json_t *v, size_t most);
 /* "old -> new"; long values are shown around the first byte that differs. */
 void diffview_pair(struct text *out, const json_t *before, const json_t *after,
     size_t most);
+/* Whether either image of a row object has the column. */
+bool diffview_has(const json_t *row, const char *column);
 /*
  * Prints a row object of `show`: a line that names it and one line a changed
  * column.  `column` NULL for all; otherwise that one, uncut.

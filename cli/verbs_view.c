@@ -166,6 +166,10 @@ verb_show(struct run *run)
 		code = verb_say(run, CTL_NO,
 		    "%s changes no table '%s': write it as the counts do", id,
 		    term_quote_str(o->table, 300));
+	else if (page.shown > 0 && o->column != NULL && !page.has_column)
+		code = verb_say(run, CTL_NO,
+		    "no row of %s that is shown has a column '%s'", id,
+		    term_quote_str(o->column, 300));
 	review_release(&review);
 	reply_release(&r);
 	return code;

@@ -20,6 +20,7 @@ struct page {
 	const char *column; /* only this one; NULL: all */
 	uint64_t skip;      /* rows not shown before the first one shown */
 	uint64_t show;      /* at most so many */
+	bool has_column;    /* a row that was shown has `column` */
 	uint64_t seen, shown, listed;
 };
 

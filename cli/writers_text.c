@@ -279,8 +279,11 @@ print_header(struct page *p, const json_t *header)
 static void
 print_row(struct page *p, const json_t *row)
 {
-	if (page_takes(p, row))
-		diffview_row(&p->term, row, p->column);
+	if (!page_takes(p, row))
+		return;
+	if (p->column != NULL && diffview_has(row, p->column))
+		p->has_column = true;
+	diffview_row(&p->term, row, p->column);
 }
 
 /* What a second run would show as well; nothing is decided by it. */

@@ -226,6 +226,15 @@ test('many rows are paged, counted, exported', async () => {
 		assert.equal(none.code, 1);
 		assert.match(none.stderr, /chg_0123456789 changes no table 'odd': write it as the counts do/);
 	}
+	for (const where of [[], ['--offset', '200', '--limit', '3']]) { // as nobody named it
+		const none = await d.run('show', ID, '--column', 'ballance\x1b[m', ...where);
+		assert.equal(none.code, 1);
+		assert.match(none.stderr, /no row of chg_0123456789 that is shown has a column 'ballance\\x1b\[m'/);
+	}
+	for (const [args, code] of [[['owner'], 0], [['nope', '--limit', '0'], 0], [['nope', '--table', 'odd'], 1]]) {
+		const some = await d.run('show', ID, '--column', ...args);
+		assert.deepEqual([some.code, /no row of/.test(some.stderr)], [code, false], args.join(' '));
+	}
 	const lines = (await d.run('show', ID, '--json')).stdout.trimEnd().split('\n').map(l => JSON.parse(l));
 	assert.deepEqual(lines, [d && lines[0], ...rows]);
 	assert.equal(lines[0].id, ID);
