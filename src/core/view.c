@@ -97,18 +97,31 @@ set_ending(const struct change *c, json_t *j)
 		json_object_set_new(j, "reason", json_string(c->reason));
 }
 
+/* NULL for both where a change was refused before it was judged: it is neither
+ * of low risk nor complete. */
+static const char *
+risk_or_none(const struct change *c)
+{
+	return c->risk != SEVERITY_NOTE ? severity_name[c->risk] : NULL;
+}
+
+static json_t *
+complete_or_none(const struct change *c)
+{
+	return c->risk != SEVERITY_NOTE ? json_boolean(c->complete) : NULL;
+}
+
 json_t *
 change_header(const struct change *c)
 {
-	json_t *j =
-	    json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:O, s:o, s:b, s:O}",
-		"id", c->id, "agent", c->agent->o->name, "database",
-		c->gate->o->database.name, "status", change_status[c->state],
-		"intent", string_or_null(c->intent), "risk",
-		severity_name[c->risk], "reasons", reasons_json(&c->verdict),
-		"statements", c->statements, "tables",
-		change_tables_json(c, true), "complete", c->complete, "effects",
-		c->effects);
+	json_t *j = json_pack(
+	    "{s:s, s:s, s:s, s:s, s:o, s:s*, s:o, s:O, s:o, s:o*, s:O}", "id",
+	    c->id, "agent", c->agent->o->name, "database",
+	    c->gate->o->database.name, "status", change_status[c->state],
+	    "intent", string_or_null(c->intent), "risk", risk_or_none(c),
+	    "reasons", reasons_json(&c->verdict), "statements", c->statements,
+	    "tables", change_tables_json(c, true), "complete",
+	    complete_or_none(c), "effects", c->effects);
 	char token[CHANGE_ID_SIZE + DIGEST_HEX_SIZE];
 
 	snprintf(token, sizeof(token), "%s@%s", c->id, c->digest);
@@ -255,10 +268,10 @@ static const char *const message[CHANGE_NSTATES] = {
 json_t *
 change_result(const struct change *c, bool with_sample)
 {
-	json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "change_id",
-	    c->id, "status", change_status[c->state], "risk",
-	    severity_name[c->risk], "reasons", reasons_json(&c->verdict),
-	    "tables", change_tables_json(c, false), "complete", c->complete);
+	json_t *j = json_pack("{s:s, s:s, s:s*, s:o, s:o, s:o*}", "change_id",
+	    c->id, "status", change_status[c->state], "risk", risk_or_none(c),
+	    "reasons", reasons_json(&c->verdict), "tables",
+	    change_tables_json(c, false), "complete", complete_or_none(c));
 
 	set_ending(c, j);
 	if (json_array_size(c->effects) > 0)

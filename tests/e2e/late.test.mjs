@@ -62,6 +62,13 @@ test('a cursor that COMMIT would run is refused, first or added', async t => {
 		CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();` });
 	const alone = await w.agent.execute('INSERT INTO t VALUES (7, 0, \'\')');
 	assert.equal(outcome(alone), 'HOLDABLE_CURSOR', alone.text);
+	const [id] = /chg_\w+/.exec(alone.text);
+	const { head } = await w.operator.show(id);
+	for (const j of [(await w.agent.status(id)).json, head]) {
+		assert.deepEqual([j.status, j.why, j.reasons, j.tables], ['rolled_back', 'refused', [], []]);
+		assert.ok(!('risk' in j) && !('complete' in j), `nothing was judged: ${JSON.stringify(j)}`);
+	}
+	assert.doesNotMatch((await w.operator.run('show', id)).stdout, /risk|INCOMPLETE/);
 	const { json } = await w.agent.execute('UPDATE t SET a = 1 WHERE id = 1');
 	const added = await w.agent.execute('INSERT INTO t VALUES (7, 0, \'\')', { change_id: json.change_id });
 	assert.equal(outcome(added), 'HOLDABLE_CURSOR', added.text);
