@@ -109,6 +109,7 @@ text_take(struct text *t)
 }
 
 #define QUOTED_MAX 16 /* the longest escape, and more */
+#define MARKS_MAX 3   /* on one character; writing does with fewer */
 
 /* Length of the valid UTF-8 sequence at p, 0 where there is none; *cp is its
  * code point. */
@@ -227,14 +228,26 @@ deceives(uint32_t cp)
 	return (cp & 0xfffe) == 0xfffe;
 }
 
+/* Marks that stand on the character before them, of scripts and none. */
+static bool
+is_mark(uint32_t cp)
+{
+	return (cp >= 0x300 && cp <= 0x36f) || (cp >= 0x483 && cp <= 0x489) ||
+	       (cp >= 0x1ab0 && cp <= 0x1aff) ||
+	       (cp >= 0x1dc0 && cp <= 0x1dff) ||
+	       (cp >= 0x20d0 && cp <= 0x20ff) || (cp >= 0xfe20 && cp <= 0xfe2f);
+}
+
 /* One escape or one character of p into out (QUOTED_MAX bytes); gives how many
- * bytes of p it took. */
+ * bytes of p it took.  *marks: how many more may stand on what is before. */
 static size_t
-quote_one(char *out, const char *p, size_t n)
+quote_one(char *out, const char *p, size_t n, int *marks)
 {
 	uint32_t cp;
 	size_t len = sequence(p, n, &cp);
+	int left = *marks;
 
+	*marks = 0;
 	if (len == 0) {
 		snprintf(out, QUOTED_MAX, "\\x%02x", (unsigned char)*p);
 		return 1;
@@ -247,11 +260,12 @@ quote_one(char *out, const char *p, size_t n)
 				 : '\\');
 	else if (cp < 0x20 || cp == 0x7f)
 		snprintf(out, QUOTED_MAX, "\\x%02x", (unsigned)cp);
-	else if (deceives(cp))
+	else if (deceives(cp) || (is_mark(cp) && left == 0))
 		snprintf(out, QUOTED_MAX, "\\u{%04x}", (unsigned)cp);
 	else {
 		memcpy(out, p, len);
 		out[len] = '\0';
+		*marks = is_mark(cp) ? left - 1 : MARKS_MAX;
 	}
 	return len;
 }
@@ -260,9 +274,10 @@ void
 text_quote(struct text *t, const char *p, size_t n)
 {
 	char one[QUOTED_MAX];
+	int marks = 0;
 
 	while (n > 0) {
-		size_t took = quote_one(one, p, n);
+		size_t took = quote_one(one, p, n, &marks);
 
 		text_add(t, one);
 		p += took;
@@ -275,9 +290,10 @@ text_quote_into(char *out, size_t size, const char *p, size_t n)
 {
 	char one[QUOTED_MAX];
 	size_t used = 0;
+	int marks = 0;
 
 	while (n > 0) {
-		size_t took = quote_one(one, p, n), len = strlen(one);
+		size_t took = quote_one(one, p, n, &marks), len = strlen(one);
 
 		if (used + len + 1 > size)
 			break;

@@ -51,7 +51,8 @@ void text_end_items(struct text *array);
  * Appends p fit for a terminal or a log line: control characters, blanks other
  * than the space, separators, bidirectional controls, fillers and whatever
  * else shows nothing, and bytes that are not UTF-8, as \n, \t, \xNN or
- * \u{NNNN}; a backslash as \\.
+ * \u{NNNN}; a backslash as \\.  So are combining marks that would stand on what
+ * is before p or on an escape, or pile up: more than three on one character.
  */
 void text_quote(struct text *t, const char *p, size_t n);
 /* The same into a fixed buffer, cut at a whole escape; allocates nothing. */

@@ -199,6 +199,11 @@ what_a_terminal_shows_is_harmless(void **state UNUSED)
 		{ { B("\xd8\x9c") }, "\\u{061c}" },
 		{ { B("\xf3\xa0\x81\x81") }, "\\u{e0041}" },
 		{ { B("\xff\xc3") }, "\\xff\\xc3" },
+		{ { B("e\xcc\x81\xcc\xa3") }, "e\xcc\x81\xcc\xa3" },
+		{ { B("\xcc\x81") }, "\\u{0301}" },
+		{ { B("\n\xcc\x81") }, "\\n\\u{0301}" },
+		{ { B("a\xe2\x83\x92\xcc\x81\xcc\x81\xcc\x81\xcc\x81") },
+		    "a\xe2\x83\x92\xcc\x81\xcc\x81\\u{0301}\\u{0301}" },
 		{ { B("\xf0\x9f\x90\x98") }, "\xf0\x9f\x90\x98" },
 	};
 
@@ -239,7 +244,7 @@ what_shows_nothing_is_spelt_out(void **state UNUSED)
 		0xf8ff, 0xfdd0, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0xfff9,
 		0xfffe, 0xffff, 0x13430, 0x1bca0, 0x1d173, 0x1fffe, 0xe0001,
 		0xe0020, 0xe007f, 0xe0100, 0xe01ef, 0xf0000, 0x10fffd };
-	static const uint32_t shown[] = { ' ', 'a', 0xa1, 0xe9, 0x34e, 0x350,
+	static const uint32_t shown[] = { ' ', 'a', 0xa1, 0xe9, 0x2ff, 0x370,
 		0x115e, 0x1161, 0x2010, 0x2027, 0x2030, 0x2801, 0x3001, 0x3163,
 		0x4e00, 0xf900, 0xfffd, 0x1f418, 0x20000 };
 
