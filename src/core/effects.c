@@ -122,9 +122,6 @@ take(struct run *r, const struct batch *b, int row)
 			     "(track_counts), so that what it writes is not "
 			     "shown");
 		r->change->uncounted = true;
-	} else if (strcmp(kind, "USES_SETTING") == 0) {
-		r->change->leaves_setting = true;
-		goto out; /* nobody else sees it */
 	} else {
 		text_addf(&t, " may act outside the transaction%s%s",
 		    how != NULL ? ": " : "", how != NULL ? how : "");
@@ -141,6 +138,7 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 {
 	struct run *r = arg;
 	int n = batch_is_lost(b) ? 0 : batch_ntuples(b, 0);
+	const char *sets;
 
 	r->in_batch = false;
 	if (r->cancelled) {
@@ -155,11 +153,13 @@ answered(void *arg, struct link *l UNUSED, struct batch *b)
 			? batch_err(b)->text
 			: result_message(batch_result(b, batch_failed(b))));
 		r->change->uncounted = true; /* for all that is known */
-		r->change->leaves_setting = true;
 		effect_add(r->change, "OUTSIDE_EFFECT",
 		    "what its functions and triggers do beside writing rows "
 		    "could not be asked");
 	}
+	sets = batch_cell(b, 1, 0, 0);
+	if (sets == NULL || sets[0] == 't')
+		r->change->leaves_setting = true;
 	for (int i = 0; i < n && i < EFFECTS_MAX; i++)
 		take(r, b, i);
 	run_go(r);
@@ -184,6 +184,7 @@ run_effects(struct run *r)
 	values[EXTENSIONS] = functions_extensions;
 	b = batch_new();
 	batch_add_kept(b, effects_sql, NPARAMS, values);
+	batch_add_kept(b, effects_setting_sql, 1, values);
 	for (int i = 0; i < NPARAMS; i++)
 		text_release(&p[i]);
 	r->in_batch = true;

@@ -99,7 +99,6 @@ const char effects_sql[] =
 	SAYS("\\mcurrent_query\\M", "817")
 "  UNION ALL SELECT 'TRIGGERS_OFF', NULL WHERE p.oid >= '16384' AND " SETS("session_replication_role")
 "  UNION ALL SELECT 'COUNTERS_OFF', NULL WHERE p.oid >= '16384' AND " SETS("track_counts")
-"  UNION ALL SELECT 'USES_SETTING', NULL WHERE p.oid >= '16384' AND " SETS_OWN
 "  UNION ALL SELECT 'OUTSIDE_EFFECT', CASE WHEN p.oid < '16384' THEN NULL"
 "    WHEN NOT l.lanpltrusted AND l.lanname NOT IN ('c', 'internal') THEN l.lanname::pg_catalog.text"
 "    ELSE (SELECT e.extname::pg_catalog.text FROM pg_catalog.pg_depend d"
@@ -118,4 +117,8 @@ const char effects_sql[] =
 " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
 " WHERE r.ev_action::pg_catalog.text ~ ':utilityStmt \\{NOTIFY' "
 "ORDER BY 1, 2, 3";
+
+const char effects_setting_sql[] =
+"SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid"
+" WHERE t.tgrelid = ANY ($1::pg_catalog.oid[]) AND NOT t.tgisinternal AND " SETS_OWN ")";
 /* clang-format on */

@@ -16,6 +16,9 @@
  * a text that is put together at run time, or in C, is not found.
  */
 extern const char effects_sql[];
+/* $1 oids of relations: whether a trigger of theirs makes a setting of a name
+ * of its own, by its function's text. */
+extern const char effects_setting_sql[];
 enum effect_column {
 	/* "NOTIFICATION", "STATEMENT_TEXT", "TRIGGERS_OFF", "COUNTERS_OFF",
 	 * "OUTSIDE_EFFECT" */
