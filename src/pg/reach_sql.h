@@ -77,7 +77,8 @@
  * aggregate's parts, a type's members, checks and casts (to a type of
  * PostgreSQL's own one must be called by the type's name, unless it is
  * implicit), a relation's row type and a type's array type where there is a
- * cast or operator for them.  Functions stand in
+ * cast or operator for them, and its indexes' functions, which the planner calls
+ * where their arguments are constants.  Functions stand in
  * node trees by oid (dependencies on built-in ones are not in pg_depend); a
  * name in a node tree cannot forge one, its spaces are escaped.
  */
@@ -116,6 +117,9 @@ static const char reach_judge_sql[] =
 "     AND pg_catalog.row_security_active(c.oid)"
 "    UNION ALL SELECT p.proargdefaults::pg_catalog.text FROM pg_catalog.pg_proc p"
 "     WHERE c.k = 'f' AND c.oid >= '16384' AND p.oid = c.oid AND p.pronargdefaults > 0"
+"    UNION ALL SELECT pg_catalog.concat_ws(' ', i.indexprs, i.indpred)"
+"     FROM pg_catalog.pg_index i WHERE c.k = 'r' AND c.oid >= '16384' AND i.indrelid = c.oid"
+"     AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)"
 "    UNION ALL SELECT k.conbin::pg_catalog.text FROM pg_catalog.pg_constraint k"
 "     WHERE c.k = 't' AND k.contypid = c.oid AND k.contype = 'c') s"
 "   CROSS JOIN LATERAL pg_catalog.unnest(pg_catalog.string_to_array(s.tree, 'funcid ')"
