@@ -42,6 +42,8 @@ reply_release(struct reply *r)
 {
 	json_decref(r->ok);
 	r->ok = NULL;
+	json_decref(r->refusal);
+	r->refusal = NULL;
 }
 
 void
@@ -318,7 +320,7 @@ end(json_t *last, struct reply *r)
 	    n > CTL_DONE && n <= CTL_DENIED ? (enum ctl_exit)n : CTL_NO,
 	    code != NULL ? code : "NO_CODE", "%s",
 	    error != NULL ? error : "the daemon says no without a reason");
-	json_decref(last);
+	r->refusal = last;
 }
 
 /* Reads data until the line that says how it ended. */

@@ -27,6 +27,8 @@ struct reply {
 	                     UNREACHABLE, WRONG_OWNER, BROKEN_ANSWER */
 	char error[2048]; /* not CTL_DONE: fit for a terminal */
 	json_t *ok;       /* CTL_DONE: the last line; owned */
+	json_t *refusal;  /* not CTL_DONE: the last line, where the daemon said
+	                     no, else NULL; owned */
 };
 void reply_release(struct reply *r);
 /* Fills a reply that says no. */

@@ -47,11 +47,16 @@ has_moved(const struct reply *r)
 	return r->exit == CTL_NO && strcmp(r->code, "DIGEST_MOVED") == 0;
 }
 
-/* Says what the change is now; `was` is what was shown before, or NULL where
- * only a digest of it is known. */
+/* Says what differs, and what the change is now; `shown` is what was shown
+ * before, or NULL where only its digest is known here: then the daemon tells
+ * what it was. */
 static void
-show_moved(struct run *run, const char *id, const json_t *was)
+show_moved(struct run *run, const char *id, const json_t *shown,
+    const json_t *refusal)
 {
+	const json_t *was =
+	    shown != NULL ? shown : json_object_get(refusal, "was");
+	const json_t *now = json_object_get(refusal, "change");
 	struct window w = { NULL, -1, -1 };
 	struct page page = { .w = writer_text.one,
 		.term = run->talk,
@@ -60,22 +65,16 @@ show_moved(struct run *run, const char *id, const json_t *was)
 	struct review review;
 	struct reply r;
 
-	if (was == NULL)
-		verb_say(run, CTL_NO,
-		    "nothing was done: %s is no longer what the digest names; "
-		    "it is now:",
-		    id);
-	else
-		verb_say(run, CTL_NO,
-		    "nothing was done: %s has changed since it was shown; it "
-		    "is now:",
-		    id);
-	if (verb_fetch(run, id, &w, &page, &review, &r) != CTL_DONE) {
-		verb_refused(run, &r);
-	} else if (was != NULL) {
-		verb_say(run, CTL_NO, "what differs from what was shown:");
-		writer_compare(&run->talk, was, review.header);
+	verb_say(run, CTL_NO, "nothing was done: %s %s", id,
+	    shown != NULL ? "has changed since it was shown"
+			  : "is no longer what the digest names");
+	if (json_is_object(was) && json_is_object(now)) {
+		verb_say(run, CTL_NO, "what differs, then -> now:");
+		writer_compare(&run->talk, was, now);
 	}
+	verb_say(run, CTL_NO, "it is now:");
+	if (verb_fetch(run, id, &w, &page, &review, &r) != CTL_DONE)
+		verb_refused(run, &r);
 	reply_release(&r);
 	review_release(&review);
 }
@@ -95,8 +94,9 @@ commit_digest(struct run *run, const char *id, const char *digest,
 	}
 	if (!has_moved(&r))
 		return undecided(run, id, &r);
-	code = verb_refused(run, &r);
-	show_moved(run, id, shown);
+	code = verb_say(run, CTL_NO, "%s (%s)", r.error, r.code);
+	show_moved(run, id, shown, r.refusal);
+	reply_release(&r);
 	return code;
 }
 

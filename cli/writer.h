@@ -51,7 +51,11 @@ extern const struct writer writer_text, writer_json;
 
 /* True where the row at hand is one that the page shows; counts it. */
 bool page_takes(struct page *p, const json_t *row);
-/* What differs between two headers of a change, one line a difference. */
+/* Statement i of a header behind prefix, its parameters below. */
+void writer_statement(const struct term *t, const char *prefix,
+    const json_t *header, size_t i, bool brief);
+/* What differs between two views of a change, old -> new: `is` is a header,
+ * `was` one too, or less: what a refused commit says that it was. */
 void writer_compare(const struct term *t, const json_t *was, const json_t *is);
 /* The lines before the question: how much, how bad. */
 void writer_summary(const struct term *t, const json_t *header);

@@ -125,28 +125,33 @@ print_params(const struct term *t, const json_t *params)
 	text_release(&s);
 }
 
+void
+writer_statement(const struct term *t, const char *prefix, const json_t *header,
+    size_t i, bool brief)
+{
+	json_t *one = json_array_get(json_object_get(header, "statements"), i);
+	json_t *sql = json_object_get(one, "sql");
+	size_t len = json_string_length(sql), n = len;
+
+	if (!json_is_string(sql))
+		return;
+	if (brief)
+		n = text_utf8_cut(json_string_value(sql), len, BRIEF_SQL);
+	term_block(t, prefix, json_string_value(sql), n);
+	if (n < len)
+		line(t, PLAIN, "  ",
+		    "... %zu of %zu bytes; all of it: airlock show %s", n, len,
+		    term_member(header, "id", 64));
+	print_params(t, json_object_get(one, "params"));
+}
+
 static void
 print_statements(const struct page *p, const json_t *header)
 {
-	json_t *list = json_object_get(header, "statements"), *one;
-	size_t i;
+	json_t *list = json_object_get(header, "statements");
 
-	json_array_foreach (list, i, one) {
-		json_t *sql = json_object_get(one, "sql");
-		size_t len = json_string_length(sql), n = len;
-
-		if (!json_is_string(sql))
-			continue;
-		if (p->brief)
-			n = text_utf8_cut(json_string_value(sql), len,
-			    BRIEF_SQL);
-		term_block(&p->term, "  sql | ", json_string_value(sql), n);
-		if (n < len)
-			line(&p->term, PLAIN, "  ",
-			    "... %zu of %zu bytes; all of it: airlock show %s",
-			    n, len, term_member(header, "id", 64));
-		print_params(&p->term, json_object_get(one, "params"));
-	}
+	for (size_t i = 0; i < json_array_size(list); i++)
+		writer_statement(&p->term, "  sql | ", header, i, p->brief);
 }
 
 static json_int_t

@@ -97,6 +97,7 @@ release_work(struct change *c, bool remove_files)
 	c->link = NULL;
 	store_close(c->store, remove_files);
 	c->store = NULL;
+	marks_release(&c->marks);
 	event_del(c->expiry);
 }
 
@@ -360,7 +361,10 @@ void
 change_told(outcome_done *done, void *arg, bool ok, const char *code,
     const char *text, json_t *json)
 {
-	struct outcome o = { ok, code, text, json };
+	struct outcome o = { .ok = ok,
+		.code = code,
+		.text = text,
+		.json = json };
 
 	done(arg, &o);
 	json_decref(json);
@@ -473,9 +477,7 @@ change_commit(struct gate *g, const char *id, const char *digest,
 		return;
 	}
 	if (strcmp(digest, c->digest) != 0) {
-		change_told(done, arg, false, "DIGEST_MOVED",
-		    "the diff is not the one that was seen: look at it again",
-		    change_header(c));
+		marks_tell(c, digest, done, arg);
 		return;
 	}
 	decide_commit(c, who, done, arg);

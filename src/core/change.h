@@ -13,10 +13,13 @@
 struct outcome {
 	bool ok;
 	const char *code;   /* not ok: a reason's code, "SQLSTATE 23505", or
-	                       NOT_FOUND, DIGEST_MOVED, ALREADY_DECIDED */
+	                       NOT_FOUND, DIGEST_MOVED, DIGEST_UNKNOWN,
+	                       ALREADY_DECIDED */
 	const char *text;   /* not ok: the whole tool error, "REFUSED CODE: ..."
 	                       or "ERROR SQLSTATE: ..."; lent */
 	const json_t *json; /* ok: the result object; lent, may be NULL */
+	const json_t *was;  /* DIGEST_MOVED: what the change was at that digest,
+	                       as ctl.h has it, json being its header; lent */
 };
 typedef void outcome_done(void *arg, const struct outcome *o);
 
@@ -66,7 +69,8 @@ struct store *change_store(struct change *c); /* NULL once it has ended */
 bool change_is_pending(const struct change *c);
 
 /* The operator's verbs; the digest must be all 64 hex digits.  json of the
- * outcome is the change's header with its new status. */
+ * outcome is the change's header with its new status.  A digest that the change
+ * has had is DIGEST_MOVED, any other DIGEST_UNKNOWN. */
 void change_commit(struct gate *g, const char *id, const char *digest,
     const struct operator_peer *who, outcome_done *done, void *arg);
 void change_rollback(struct gate *g, const char *id, const char *reason,

@@ -126,6 +126,14 @@ struct counts {
 	size_t n;
 };
 
+/* What a held change was at each digest that it has had, the oldest first; see
+ * core/mark.c. */
+struct marks {
+	struct mark *v;
+	size_t n, ncounts;
+	bool forgot; /* some were more than are kept */
+};
+
 /* Somebody who waits for the end of a change. */
 struct watcher {
 	TAILQ_ENTRY(watcher) next;
@@ -169,6 +177,7 @@ struct change {
 	char deferred[300]; /* the deferred constraint that fails, or "" */
 	enum severity risk;
 	char digest[DIGEST_HEX_SIZE], replay[DIGEST_HEX_SIZE];
+	struct marks marks;
 	/* times */
 	int64_t created_wall, expires_wall, expires_boot;
 	struct event *expiry;
@@ -257,6 +266,13 @@ const char *counts_shown_as(const struct count_row *row);
 /* For the observer, whose own path and login are others: what is printed by a
  * path is printed alike on both sides of a row. */
 void change_add_path(const struct change *c, struct batch *b);
+
+/* core/mark.c: the change as it is now, under its digest. */
+void marks_add(struct change *c);
+void marks_release(struct marks *m);
+/* Refuses a commit by a digest that is not the change's now. */
+void marks_tell(struct change *c, const char *digest, outcome_done *done,
+    void *arg);
 
 /* core/effects.c: lists what a rollback or an undo cannot take back, once. */
 void effect_add(struct change *c, const char *code, const char *text);

@@ -457,6 +457,7 @@ record_it(struct run *r)
 		    e.code != ERR_NONE ? ": " : "", e.text);
 	c->run = NULL;
 	pool_transfer(c->login->pool, c->link, change_lost, c);
+	marks_add(c);
 	change_hold(c);
 	json = change_result(c, true);
 	if (r->plan.nagent > 0)

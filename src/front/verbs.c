@@ -171,6 +171,19 @@ without_prefix(const struct outcome *o)
 	                                         : o->text;
 }
 
+/* With what the change was and what it is, so that the other end can say what
+ * differs. */
+static void
+refuse_moved(struct lines *out, const struct outcome *o)
+{
+	json_t *line = json_pack("{s:b, s:i, s:s, s:s, s:O, s:O}", "ok", 0,
+	    "exit", (int)CTL_NO, "code", o->code, "error", without_prefix(o),
+	    "was", o->was, "change", o->json);
+
+	lines_send_json(out, line);
+	json_decref(line);
+}
+
 static void
 on_outcome(void *arg, const struct outcome *o)
 {
@@ -181,6 +194,8 @@ on_outcome(void *arg, const struct outcome *o)
 		line = json_pack("{s:b, s:O?}", "ok", 1, "change", o->json);
 		lines_send_json(v->out, line);
 		json_decref(line);
+	} else if (v->out != NULL && o->was != NULL) {
+		refuse_moved(v->out, o);
 	} else if (v->out != NULL) {
 		verb_refuse(v->out, CTL_NO, o->code != NULL ? o->code : "NO",
 		    "%s", without_prefix(o));

@@ -57,6 +57,10 @@ enum ctl_verb ctl_verb_by_name(const char *name);
  *   show      {"change"*, "table", "offset", "limit"}
  *             data: the header, then one row object each; ok: {"rows":n,"next":m}
  *   commit    {"change"*, "digest"* }     ok: {"change":{...}}
+ *             DIGEST_MOVED: also "was", what the change was at that digest:
+ *             {"digest", "statements":n, "risk", "complete", "tables":[{"table",
+ *             "inserted","updated","deleted","unchanged","complete"}]}, and
+ *             "change", its header now
  *   rollback  {"change"*, "reason"}       ok: {"change":{...}}
  *   log       {"from","limit","change","verify"} data: one record each;
  *             ok: {"next":n}, for verify {"records":n,"files":n}

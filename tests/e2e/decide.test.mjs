@@ -112,10 +112,66 @@ test('a digest that has moved is refused, and the difference shown', async t => 
 		return 'y\r';
 	}]]);
 	assert.equal(code, 1, screen);
-	assert.match(screen, /has changed since it was shown[^]*3 -> 88[^]*differs from what was shown/);
+	assert.match(screen, /has changed since it was shown[^]*what differs[^]*statements: 2 -> 3[^]*updated 2 -> 3[^]*3 -> 88/);
 	assert.equal(await w.sql('SELECT sum(a) FROM t'), '820');
 	await w.operator.commit(id);
 	assert.equal(await w.sql('SELECT sum(a) FROM t'), String(820 - 1 + 75 + 85));
+});
+
+test('a commit by a token of before is told what has changed since', async t => {
+	const w = await world(t, { setup: `${SHOP} CREATE TABLE log(n int, s text); CREATE TABLE far(n int);
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO far VALUES (1); RETURN NULL; END $$;
+		CREATE TRIGGER f AFTER INSERT ON log FOR EACH ROW EXECUTE FUNCTION f();` });
+	const id = await hold(w);
+	const tokens = [(await head(w, id)).token];
+	for (const [sql, ...params] of [['UPDATE t SET a = id WHERE id IN (1, 2)'],
+		['INSERT INTO log VALUES (3, $1) -- \x1b[2J', 'x\x1b[31m'], ['DELETE FROM t WHERE id > 9']]) {
+		assert.equal(outcome(await w.agent.execute(sql, { change_id: id, params })), 'pending');
+		tokens.push((await head(w, id)).token);
+	}
+	const told = [];
+	for (const token of tokens.slice(0, 3)) {
+		const r = await w.operator.run('commit', token);
+		assert.deepEqual([r.code, r.stdout], [1, '']);
+		assert.match(r.stderr, /\(DIGEST_MOVED\)[^]*is no longer what the digest names[^]*it is now:\n/);
+		assert.ok(r.stderr.trimEnd().endsWith(`\n${tokens[3]}`), 'the token to use now');
+		assert.doesNotMatch(r.stderr, /\x1b/);
+		told.push(r.stderr.slice(0, r.stderr.indexOf('it is now:')));
+	}
+	const lines = told.map(s => s.split('\n').filter(l => l.startsWith(' ')));
+	const added = ['  added sql | UPDATE t SET a = id WHERE id IN (1, 2)',
+		'  added sql | INSERT INTO log VALUES (3, $1) -- \\x1b[2J', '    $1 = "x\\x1b[31m"', '  added sql | DELETE FROM t WHERE id > 9'];
+	const risk = lines[0][0], t1 = lines[0].find(l => l.includes('public.t:'));
+	assert.match(risk, /^ {2}risk: low -> high$/);
+	assert.deepEqual(lines[0].slice(1, 6), ['  statements: 1 -> 4', ...added]);
+	assert.match(t1, /^ {2}table public\.t: inserted 0, updated 1 -> 0, deleted 0 -> 31, unchanged 0( -> \d)?$/);
+	const log = '  table public.log (new): inserted 0 -> 1, updated 0, deleted 0, unchanged 0';
+	const far = log.replace('log', 'far');
+	assert.ok(lines[0].includes(log) && lines[0].includes(far), told[0]);
+	assert.deepEqual(lines[1].slice(1, 5), ['  statements: 2 -> 4', ...added.slice(1)]);
+	assert.deepEqual(lines[2].slice(1, 3), ['  statements: 3 -> 4', added[3]]);
+	assert.ok(!told[2].includes('public.log') && !told[2].includes('public.far'), told[2]);
+
+	const never = await w.operator.run('commit', `${id}@${'0'.repeat(64)}`);
+	assert.deepEqual([never.code, never.stdout], [1, '']);
+	assert.equal(never.stderr, `airlock: that never was the digest of ${id} (DIGEST_UNKNOWN)\n`);
+	assert.equal((await w.operator.run('commit', tokens[3])).code, 0);
+	assert.match((await w.operator.run('commit', tokens[0])).stderr, /ALREADY_DECIDED/);
+});
+
+test('of a change of many statements the first digests are forgotten, and that is said', async t => {
+	const w = await world(t, { setup: SHOP });
+	const id = await hold(w);
+	const first = (await head(w, id)).token;
+	let second;
+	for (let n = 0; n < 100; n++) {
+		assert.equal(outcome(await w.agent.execute(`UPDATE t SET a = ${n} WHERE id = 1`, { change_id: id })), 'pending');
+		second ??= (await head(w, id)).token;
+	}
+	const old = await w.operator.run('commit', first);
+	assert.equal(old.code, 1);
+	assert.equal(old.stderr, `airlock: that is not among the last digests of ${id} (DIGEST_UNKNOWN)\n`);
+	assert.match((await w.operator.run('commit', second)).stderr, /statements: 2 -> 101/);
 });
 
 test('a rollback and its reason reach the agent, waiting or not', async t => {

@@ -250,6 +250,32 @@ test_commit(void **state UNUSED)
 	json_decref(header);
 }
 
+/* A digest of before: both views of the change go with the refusal. */
+static void
+test_commit_moved(void **state UNUSED)
+{
+	json_t *was = json_pack("{s:i}", "statements", 1);
+	json_t *now = json_pack("{s:s}", "risk", "high");
+	struct outcome o = { .code = "DIGEST_MOVED",
+		.text = "it moved",
+		.json = now,
+		.was = was };
+	struct talk t;
+
+	call(&t);
+	say(&t, t.nonce, "commit",
+	    "{\"change\":\"" ID "\",\"digest\":\"" DIGEST "\"}");
+	LOOP_UNTIL(base, gate.done != NULL);
+	gate.done(gate.arg, &o);
+	LOOP_UNTIL(base,
+	    hear(&t, "{\"ok\":false,\"exit\":1,\"code\":\"DIGEST_MOVED\","
+		     "\"error\":\"it moved\",\"was\":{\"statements\":1},"
+		     "\"change\":{\"risk\":\"high\"}}"));
+	hang_up(&t);
+	json_decref(was);
+	json_decref(now);
+}
+
 static void
 test_decision_outlives_its_peer(void **state UNUSED)
 {
@@ -459,6 +485,7 @@ main(void)
 		T(test_bad_requests),
 		T(test_too_many),
 		T(test_commit),
+		T(test_commit_moved),
 		T(test_decision_outlives_its_peer),
 		T(test_arguments),
 		T(test_show),
