@@ -11,6 +11,7 @@
 #include <err.h>
 #include <fcntl.h>
 #include <libpq-fe.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,11 +193,31 @@ sync_file(int fd)
 
 static int echo = -1; /* sends back what it is sent, on another processor */
 
+/* The first or the last processor that may be used. */
+static void
+stay_on(const cpu_set_t *allowed, bool last)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, allowed) && (last || CPU_COUNT(&one) == 0)) {
+			CPU_ZERO(&one);
+			CPU_SET(i, &one);
+		}
+	if (sched_setaffinity(0, sizeof(one), &one) == -1)
+		err(1, "cannot stay on a processor");
+}
+
 static void
 echo_start(void)
 {
+	cpu_set_t allowed;
 	int fd[2];
 	char c;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) == -1)
+		err(1, "cannot tell the processors");
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == -1)
 		err(1, "no pair of sockets");
@@ -204,6 +225,7 @@ echo_start(void)
 	case -1:
 		err(1, "cannot fork");
 	case 0:
+		stay_on(&allowed, true);
 		close(fd[0]);
 		while (read(fd[1], &c, 1) == 1 && write(fd[1], &c, 1) == 1)
 			continue;
@@ -214,16 +236,25 @@ echo_start(void)
 }
 
 /* What each of the processes on the way of a read costs before it does anything
- * at all. */
+ * at all: two wakings, each of another processor where there is one. */
 static void
 wake(void)
 {
-	double from = now_us();
+	cpu_set_t allowed;
 	char c = 0;
 
-	if (write(echo, &c, 1) != 1 || read(echo, &c, 1) != 1)
-		err(1, "no echo");
-	note(WAKE, now_us() - from);
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) == -1)
+		err(1, "cannot tell the processors");
+	stay_on(&allowed, false);
+	for (int i = 0; i < READS; i++) {
+		double from = now_us();
+
+		if (write(echo, &c, 1) != 1 || read(echo, &c, 1) != 1)
+			err(1, "no echo");
+		note(WAKE, now_us() - from);
+	}
+	if (sched_setaffinity(0, sizeof(allowed), &allowed) == -1)
+		err(1, "cannot go back to all processors");
 }
 
 /* --- through airlockd ----------------------------------------------------- */
@@ -325,8 +356,7 @@ reads(const struct place *p UNUSED)
 
 	for (int round = 0; round < WARM + READ_ROUNDS; round++) {
 		warm = round >= WARM;
-		for (int i = 0; i < READS; i++)
-			wake();
+		wake();
 		for (int i = 0; i < READS; i++)
 			raw_read(RAW_ONE, one, NULL);
 		for (int i = 0; i < READS; i++)

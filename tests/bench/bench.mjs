@@ -127,7 +127,7 @@ console.log(`# ${cpus()[0].model.trim()}, ${cpus().length} cores, ${Math.round(t
 row('milliseconds', 'median', 'p99', 'target');
 const sections = {
 	reads() {
-		time('a byte to another process and back', 'wake');
+		time(`a byte to a process ${got === together ? 'beside it' : 'on another processor'} and back`, 'wake');
 		for (const [name, title] of [['one', 'SELECT 1'], ['point', 'point read, 1,000,000 rows']]) {
 			time(`${title}: raw libpq`, `raw.${name}`);
 			time(`${title}: airlockd's socket`, `socket.${name}`);
