@@ -131,7 +131,7 @@ test('nor what the functions of an index did, which the planner calls', async t 
 	const w = await world(t, { setup: `${SETUP}
 		CREATE FUNCTION gone() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
 			IF current_user = 'app' THEN EXECUTE 'DEALLOCATE ALL'; END IF; RETURN 1; END $$;
-		CREATE FUNCTION fixed(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT gone()); END $$;
+		CREATE FUNCTION fixed(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT public.gone()); END $$;
 		CREATE INDEX ON t ((n + fixed(1))); CREATE TABLE o(id int);` });
 	for (let i = 0; i < 6; i++) {
 		assert.equal(outcome(await w.agent.query('SELECT count(*) FROM t WHERE n > 5')), 'rows');
