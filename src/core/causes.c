@@ -7,12 +7,6 @@
 #include "core/run.h"
 #include "pg/causes.h"
 
-static const int event_of[IMAGE_NOPS] = {
-	[IMAGE_INSERT] = CAUSE_INSERT,
-	[IMAGE_UPDATE] = CAUSE_UPDATE,
-	[IMAGE_DELETE] = CAUSE_DELETE,
-};
-
 static int
 events_of(const struct facts *f)
 {
@@ -41,14 +35,11 @@ add_written(const struct change *c, struct text *p)
 {
 	for (size_t i = 0; i < c->counts.n; i++) {
 		const struct count_row *row = &c->counts.v[i];
-		int events = 0;
 
 		if (row->catalog)
 			continue;
-		for (int k = 0; k < IMAGE_NOPS; k++)
-			events |= row->n[k] > 0 ? event_of[k] : 0;
 		text_add_number(&p[OIDS], row->oid);
-		text_add_number(&p[EVENTS], events);
+		text_add_number(&p[EVENTS], counts_events(row));
 	}
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "core/run.h"
+#include "pg/causes.h"
 #include "pg/session.h"
 
 #define TELL_MAX 12 /* counts of as many kinds and tables */
@@ -152,6 +153,21 @@ const char *
 counts_shown_as(const struct count_row *row)
 {
 	return row->root != NULL ? row->root : row->name;
+}
+
+int
+counts_events(const struct count_row *row)
+{
+	static const int event_of[IMAGE_NOPS] = {
+		[IMAGE_INSERT] = CAUSE_INSERT,
+		[IMAGE_UPDATE] = CAUSE_UPDATE,
+		[IMAGE_DELETE] = CAUSE_DELETE,
+	};
+	int events = 0;
+
+	for (int i = 0; i < IMAGE_NOPS; i++)
+		events |= row->n[i] > 0 ? event_of[i] : 0;
+	return events;
 }
 
 static const struct count_row *

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/run.h"
+#include "pg/causes.h"
 #include "pg/effects.h"
 #include "rule/functions.h"
 
@@ -42,20 +43,15 @@ run_is_read(const struct run *r)
 
 enum { OIDS, EVENTS, FUNCTIONS, EXTENSIONS, NPARAMS };
 
+#define TRUNCATED 32 /* in pg_trigger.tgtype, beside the bits of CAUSE_ANY */
+
 /* What was locked for a write though no row was: its statement's triggers. */
 static int
 events_of(const struct count_row *row)
 {
-	static const int event_of[IMAGE_NOPS] = {
-		[IMAGE_INSERT] = 4,
-		[IMAGE_UPDATE] = 16,
-		[IMAGE_DELETE] = 8,
-	};
-	int events = row->exclusive ? 32 : 0;
+	int events = counts_events(row) | (row->exclusive ? TRUNCATED : 0);
 
-	for (int i = 0; i < IMAGE_NOPS; i++)
-		events |= row->n[i] > 0 ? event_of[i] : 0;
-	return events != 0 ? events : 28;
+	return events != 0 ? events : CAUSE_ANY;
 }
 
 static void
@@ -79,7 +75,7 @@ may_have_effects(const struct run *r)
 {
 	const struct counts *n = &r->change->counts;
 
-	if (r->adding || r->relation == NULL || r->relation->own_code ||
+	if (r->adding || r->relation == NULL || r->relation->added_code ||
 	    r->reach == NULL || !r->reach->own_code)
 		return true;
 	for (size_t i = 0; i < n->n; i++)

@@ -260,6 +260,8 @@ const struct count_row *counts_strayed(const struct counts *now,
     const struct counts *was);
 /* The row of this oid, or NULL. */
 const struct count_row *counts_find(const struct counts *c, uint32_t oid);
+/* What happened to its rows: bits as CAUSE_INSERT (pg/causes.h). */
+int counts_events(const struct count_row *row);
 /* The table that it is shown as: a partition as its topmost one. */
 const char *counts_shown_as(const struct count_row *row);
 

@@ -308,6 +308,15 @@ sweep_add_columns(const struct relation *rel, struct text *t)
 		text_addf(t, ", airlock_s.%s", rel->columns[i].quoted);
 }
 
+void
+sweep_add_scan(const struct sweep *s, const char *where, struct text *t)
+{
+	text_add(t, "SELECT ");
+	sweep_add_columns(s->leaf, t);
+	text_addf(t, " FROM ONLY %s AS airlock_s WHERE %s", s->leaf->name,
+	    where);
+}
+
 static void
 prepare_leaf(struct sweep *s)
 {

@@ -133,6 +133,8 @@ bool sweep_span_holds(const struct sweep *s, const struct batch *b, size_t i);
  * batch's last statement are kept, new ones from the writer, old ones from the
  * observer. */
 void sweep_add_columns(const struct relation *rel, struct text *t);
+/* The SELECT of all such rows of the leaf, with this condition. */
+void sweep_add_scan(const struct sweep *s, const char *where, struct text *t);
 void sweep_value(const PGresult *res, int row, int col, struct value *v);
 void sweep_take_rows(struct sweep *s, bool writer, struct batch *b);
 /* core/sweep_narrow.c: false where the leaf is not worth it; else the answer is

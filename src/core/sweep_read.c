@@ -63,10 +63,7 @@ sweep_read_after(struct sweep *s)
 	struct batch *b = sweep_guarded_batch();
 	struct text sql = { 0 };
 
-	text_add(&sql, "SELECT ");
-	sweep_add_columns(s->leaf, &sql);
-	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_NEW,
-	    s->leaf->name);
+	sweep_add_scan(s, SWEEP_NEW, &sql);
 	batch_add(b, text_str(&sql), 0, NULL);
 	sweep_take_rows(s, true, b);
 	sweep_add_back(b);

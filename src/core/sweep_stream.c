@@ -130,10 +130,7 @@ sweep_read_before(struct sweep *s)
 	struct text sql = { 0 };
 	const char *values[] = { c->xid, c->multixact, s->span_text };
 
-	text_add(&sql, "SELECT ");
-	sweep_add_columns(s->leaf, &sql);
-	text_addf(&sql, " FROM ONLY %s AS airlock_s WHERE " SWEEP_OLD,
-	    s->leaf->name);
+	sweep_add_scan(s, SWEEP_OLD, &sql);
 	batch_add(b, text_str(&sql), 3, values);
 	batch_rows(b, old_row, s);
 	sweep_add_span(s, b);

@@ -67,9 +67,10 @@ struct batch_step {
 	char *text; /* SQL, or a prepared statement's name; NULL: sync */
 	bool prepared, optional;
 	const char *kept; /* the text as it was given, or NULL */
-	unsigned
-	    prepares; /* under this number, first; its answer is awaited, */
-	bool heard;   /* or there but for its end */
+	/* It is prepared first, under this number; whose answer is awaited, or
+	 * there but for its end. */
+	unsigned prepares;
+	bool heard;
 	int n;
 	char **values;
 	batch_row *row;

@@ -167,7 +167,7 @@ read_relation(const struct batch *b, const char *key)
 	r->reads_statement = yes(b, 14);
 	r->policies =
 	    batch_cell(b, 0, 0, 15) != NULL ? batch_cell(b, 0, 0, 15)[0] : 'l';
-	r->own_code = yes(b, 16);
+	r->added_code = yes(b, 16);
 	r->ncolumns = (size_t)batch_ntuples(b, 1);
 	r->columns = mem_array(r->ncolumns, sizeof(*r->columns));
 	for (size_t i = 0; i < r->ncolumns; i++) {

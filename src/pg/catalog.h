@@ -31,9 +31,8 @@ struct relation {
 	bool has_primary_key;
 	bool domains;         /* a column's default is its domain's */
 	bool reads_statement; /* a trigger's function names current_query() */
-	bool own_code; /* functions that are not PostgreSQL's may run for its
-	                  rows, triggers' aside; true also where it is not told
-	                */
+	bool added_code; /* functions that are not PostgreSQL's may run for its
+	                    rows, triggers' aside; also where it is not told */
 	char *fingerprint; /* differs when any of this does */
 	size_t ncolumns;
 	struct column *columns;

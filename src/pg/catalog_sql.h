@@ -2,7 +2,7 @@
 #ifndef AIRLOCK_PG_CATALOG_SQL_H
 #define AIRLOCK_PG_CATALOG_SQL_H
 
-#include "pg/own_code.h"
+#include "pg/added_code.h"
 #include "pg/partition.h"
 #include "pg/policies.h"
 
@@ -49,7 +49,7 @@ static const char relation_sql[] =
     "  WHERE t.tgrelid = c.oid AND NOT t.tgisinternal"
     "   AND t.tgenabled <> 'D' AND p.prosrc ~* '\\mcurrent_query\\M'), "
     POLICIES("c.oid") ","
-    OWN_CODE("c")
+    ADDED_CODE("c")
     " FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";

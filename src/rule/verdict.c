@@ -115,8 +115,6 @@ is_write(enum stmt_kind k)
 	       k == STMT_MERGE;
 }
 
-/* A SELECT with a write in a CTE is a write whatever its own kind; what is
- * written is told by ask_writes. */
 /* Neither tool takes it as it is: it must not be sent from one to the other. */
 static bool
 runs_to_explain(enum verdict_tool tool, const struct facts *f)
@@ -124,6 +122,8 @@ runs_to_explain(enum verdict_tool tool, const struct facts *f)
 	return tool == TOOL_EXECUTE && f->explain_analyze && f->writes.n > 0;
 }
 
+/* A SELECT with a write in a CTE is a write whatever its own kind; what is
+ * written is told by ask_writes. */
 static void
 ask_kind(enum verdict_tool tool, const struct facts *f, struct verdict *v)
 {

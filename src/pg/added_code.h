@@ -1,6 +1,6 @@
-/* own_code: whether code that is not PostgreSQL's may run for a table's rows */
-#ifndef AIRLOCK_PG_OWN_CODE_H
-#define AIRLOCK_PG_OWN_CODE_H
+/* added_code: whether functions somebody made may run for a table's rows */
+#ifndef AIRLOCK_PG_ADDED_CODE_H
+#define AIRLOCK_PG_ADDED_CODE_H
 
 /*
  * SQL, true where functions that somebody made stand behind defaults, checks
@@ -9,7 +9,7 @@
  * domain, whatever is behind those.  Triggers are not asked about.
  */
 /* clang-format off */
-#define OWN_CODE(c) \
+#define ADDED_CODE(c) \
 	c ".relkind <> 'r' OR " c ".relhassubclass OR " c ".relhasrules" \
 	" OR pg_catalog.row_security_active(" c ".oid)" \
 	" OR EXISTS (SELECT FROM pg_catalog.pg_attribute a" \
